@@ -1,0 +1,22 @@
+"""Assembly: parts in, runs out. Pure: no clock, no threads, no OpenTelemetry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from otel_chloe.assembly.build import Builder
+from otel_chloe.assembly.forest import Forest
+from otel_chloe.assembly.join import join_traces
+from otel_chloe.assembly.runs import delimit
+from otel_chloe.part import Part
+from otel_chloe.run import Run
+
+__all__ = ["assemble"]
+
+
+def assemble(parts: Iterable[Part]) -> list[Run]:
+    """The runs that a set of ended spans tells of, in the order they ended. The order of the spans does not matter."""
+    forest = Forest(parts)
+    groups = join_traces(delimit(forest))
+    runs = [Builder(forest, group, "root_ended" if group.root else "shutdown", complete=True).run() for group in groups]
+    return sorted(runs, key=lambda run: run.end_ns or 0)

@@ -1,0 +1,254 @@
+"""A group of spans as a run: its calls, prompt, output, sub-runs, and the gaps that the spans leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from otel_chloe import gaps
+from otel_chloe.assembly.forest import Forest
+from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_in, model_calls
+from otel_chloe.assembly.runs import Group
+from otel_chloe.assembly.toolcalls import Seen, match_asked, message_call, models_of, seen_calls, tool_call
+from otel_chloe.names import short_name
+from otel_chloe.part import AGENT, CHAIN, ERROR, MODEL, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.run import End, Gap, Run, ToolCall
+
+NO_TOOL_SPANS = ("instrumentation.crewai", "genai.smolagents")
+"""Scopes of instrumentations that make agent spans and neither tool nor model spans."""
+
+
+class Builder:
+    """Builds the run of one group."""
+
+    def __init__(self, forest: Forest, group: Group, end: End, *, complete: bool) -> None:
+        self.forest = forest
+        self.group = group
+        self.end: End = end
+        self.complete = complete and group.root is not None
+        self.models = models_of(group.parts)
+        self.tools = [p for p in group.parts if p.kind is TOOL]
+        self.calls = model_calls(self.models)
+        self.seen = seen_calls(forest, self.tools, self.models)
+        self.found: dict[str, Gap] = {}
+
+    def gap(self, code: str, detail: str | None = None) -> None:
+        self.found.setdefault(code, Gap(code, detail))
+
+    def run(self) -> Run:
+        """The whole run."""
+        agents = self.group.agents
+        first, last = (agents[0], agents[-1]) if agents else (None, None)
+        facts = first.reader.agent(first) if first is not None else AgentFacts()
+        name = self.name_of(first, facts)
+        asked = self._asked(facts)
+        tool_calls = self._tool_calls(asked, name)
+        own = self._own_calls(first)
+        prompt = facts.prompt or _first_prompt(own or self.calls)
+        output = self._output(last, self._own_calls(last) or own)
+        self._gaps(facts, prompt, output, tool_calls)
+        parts = self.group.parts
+        head = first or parts[0]
+        return Run(
+            agent=name,
+            prompt=prompt,
+            output=output,
+            tool_calls=tuple(tool_calls),
+            sub_runs=tuple(self._sub_runs(tool_calls)),
+            gaps=tuple(self.found.values()),
+            end=self.end,
+            complete=self.complete,
+            trace_id=f"{head.trace_id:032x}",
+            span_id=f"{head.span_id if first is not None else head.parent_id or 0:016x}",
+            mark_span_id=f"{last.span_id:016x}" if last is not None else None,
+            parent_span_id=f"{head.parent_id:016x}" if head.parent_id is not None else None,
+            conversation=next((p.conversation for p in (head, *parts) if p.conversation), None),
+            input=facts.input,
+            replies=tuple(_replies(self.calls)),
+            error=_error(first),
+            start_ns=head.start,
+            end_ns=last.end if last is not None else max(p.end for p in parts),
+            resource=head.resource,
+            sampled=head.sampled,
+        )
+
+    def name_of(self, part: Part | None, facts: AgentFacts) -> str | None:
+        if part is None:
+            return next((p.agent for p in self.group.parts if p.agent), None) or _service(self.group.parts)
+        name = part.name or facts.name or part.agent
+        if name is None and part.kind is not AGENT:
+            name = part.span_name.removesuffix(".workflow").removesuffix(".task")
+        return name or _service(self.group.parts)
+
+    def agent_of(self, part: Part, default: str | None) -> str | None:
+        """The agent that made a call: the nearest agent span above, or the sub-agent that a chain is."""
+        below: Part | None = None
+        for above in self.forest.above(part):
+            if above.kind is AGENT and above.name:
+                return above.name
+            if above.kind is TOOL and below is not None:
+                return self._chain_name(below) or default
+            below = above if above.kind in (CHAIN, WORKFLOW) else None
+        return default
+
+    def _chain_name(self, chain: Part) -> str | None:
+        return chain.reader.agent(chain).name or chain.name or chain.span_name.removeprefix("execute_task ")
+
+    def _asked(self, facts: AgentFacts) -> list[Asked]:
+        asked = asked_calls(self.calls)
+        head = self.group.root or self.group.parts[0]
+        if not asked and facts.messages:
+            asked = asked_in(facts.messages, head.start)
+        pseudo = {p.pseudo for p in self.group.parts if p.pseudo}
+        return [a for a in asked if a.request.name not in pseudo]
+
+    def _tool_calls(self, asked: list[Asked], name: str | None) -> list[ToolCall]:
+        left = match_asked(self.seen, asked)
+        calls = [tool_call(call, self.agent_of(call.part, name)) for call in self.seen]
+        for request in left:
+            if request.answered and not self._is_delegation(request):
+                calls.append(message_call(request, name))
+                self.gap(gaps.CALL_ONLY_IN_MESSAGE, request.request.name)
+        calls.sort(key=lambda c: c.start_ns or 0)
+        return calls
+
+    def _is_delegation(self, request: Asked) -> bool:
+        """Whether a request that left no tool span is the one that started an agent of this run."""
+        wanted = short_name(request.request.name)
+        return any(p.kind is AGENT and p.name == wanted for p in self.group.parts)
+
+    def _own_calls(self, agent: Part | None) -> list[ModelCall]:
+        """The model calls of an agent itself, not of the agents below it."""
+        if agent is None:
+            return self.calls
+        return [c for c in self.calls if self._is_own(c.parts[0], agent)]
+
+    def _is_own(self, part: Part, agent: Part) -> bool:
+        for above in self.forest.above(part):
+            if above is agent:
+                return True
+            if above.kind is TOOL or (above.kind is AGENT and above.name != agent.name):
+                return False
+        return self.group.root is not None and part.trace_id != self.group.root.trace_id
+
+    def _output(self, last: Part | None, own: Sequence[ModelCall]) -> str | None:
+        facts = last.reader.agent(last) if last is not None else AgentFacts()
+        if facts.output is not None:
+            return facts.output
+        return _final(own[-1]) if own else None
+
+    def _sub_runs(self, tool_calls: Sequence[ToolCall]) -> Iterable[Run]:
+        """The agents below the run's own, each with the calls made under it."""
+        own = {id(a) for a in self.group.agents}
+        names = {a.name for a in self.group.agents}
+        for part in self.group.parts:
+            if part.kind is AGENT and id(part) not in own and part.name not in names:
+                yield self._sub_run(part, tool_calls)
+
+    def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
+        below = {f"{p.span_id:016x}" for p in self.forest.below(agent)}
+        facts = agent.reader.agent(agent)
+        own = [c for c in self.calls if self._is_own(c.parts[0], agent)]
+        return Run(
+            agent=agent.name,
+            prompt=facts.prompt or _first_prompt(own),
+            output=self._output(agent, own),
+            tool_calls=tuple(c for c in tool_calls if c.span_id in below),
+            gaps=tuple(self.found.values()),
+            end=self.end,
+            complete=self.complete,
+            trace_id=f"{agent.trace_id:032x}",
+            span_id=f"{agent.span_id:016x}",
+            parent_span_id=f"{agent.parent_id:016x}" if agent.parent_id is not None else None,
+            conversation=agent.conversation,
+            error=_error(agent),
+            start_ns=agent.start,
+            end_ns=agent.end,
+            resource=agent.resource,
+            sampled=agent.sampled,
+        )
+
+    def _gaps(self, facts: AgentFacts, prompt: str | None, output: str | None, calls: Sequence[ToolCall]) -> None:
+        codes = [*facts.gaps, *(code for call in self.calls for code in call.facts.gaps)]
+        codes.extend(code for seen in self.seen for code in seen.part.reader.tool(seen.part).gaps)
+        for code in codes:
+            self.gap(code)
+        if self.group.root is None:
+            self.gap(gaps.ROOT_MISSING)
+        elif not self.complete:
+            self.gap(gaps.CUT_SHORT)
+        if not calls and self._says_nothing_of_tools():
+            self.gap(gaps.NO_TOOL_DATA)
+        if self.group.bare:
+            self.gap(gaps.BARE_MODEL_CALL)
+        if any(p.dropped for p in self.group.parts):
+            self.gap(gaps.ATTRIBUTES_DROPPED)
+        if prompt is None:
+            self.gap(gaps.NO_PROMPT)
+        if output is None:
+            self.gap(gaps.NO_OUTPUT)
+
+    def _says_nothing_of_tools(self) -> bool:
+        """Whether the spans of this run could not have told of a tool call."""
+        if any(any(scope in p.scope for scope in NO_TOOL_SPANS) for p in self.group.agents):
+            return not self.models
+        return bool(self.models) and any(_asked_unseen(call) for call in self.calls)
+
+
+_ASKS = ("tool_call", "tool_calls", "tool_use")
+
+
+def _asked_unseen(call: ModelCall) -> bool:
+    """Whether a model call says that it ended by asking for a tool, and shows no request."""
+    reasons = call.parts[0].raw.get("gen_ai.response.finish_reasons")
+    shown = any(message.requests for message in call.facts.output or ())
+    return not shown and isinstance(reasons, (list, tuple)) and any(reason in _ASKS for reason in reasons)
+
+
+def _first_prompt(calls: Sequence[ModelCall]) -> str | None:
+    if not calls:
+        return None
+    found = None
+    for message in calls[0].facts.input or ():
+        if message.role == "user" and message.text and not message.responses:
+            found = message.text
+    return found
+
+
+def _final(call: ModelCall) -> str | None:
+    """The answer of a model call that asks for no tool."""
+    told = call.facts.output or ()
+    if any(message.requests for message in told):
+        return None
+    return next((m.text for m in reversed(told) if m.text and m.role in ("assistant", "")), None)
+
+
+def _replies(calls: Sequence[ModelCall]) -> Iterable[str]:
+    for call in calls:
+        for message in call.facts.output or ():
+            if message.text:
+                yield message.text
+
+
+def _error(agent: Part | None) -> str | None:
+    if agent is None or agent.status != ERROR:
+        return None
+    return agent.message or _text(agent.raw.get("error.type")) or "error"
+
+
+def _service(parts: Sequence[Part]) -> str | None:
+    resource: Any = parts[0].resource
+    attributes = getattr(resource, "attributes", None)
+    return _text(attributes.get("service.name")) if attributes else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def seen_model_ids(parts: Iterable[Part]) -> set[str]:
+    """The response ids of model parts."""
+    return {p.call_id for p in parts if p.kind is MODEL and p.call_id}
+
+
+__all__ = ["Builder", "Seen"]

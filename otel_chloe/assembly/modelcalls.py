@@ -1,0 +1,144 @@
+"""Model calls of a run: several spans of one call as one, and what the messages ask for and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from otel_chloe.part import CallRequest, CallResponse, Message, ModelFacts, Part
+
+
+@dataclass(slots=True)
+class ModelCall:
+    """One call of a model, with the spans that tell of it."""
+
+    parts: list[Part]
+    facts: ModelFacts
+
+    @property
+    def start(self) -> int:
+        return self.parts[0].start
+
+    @property
+    def end(self) -> int:
+        return max(part.end for part in self.parts)
+
+
+def model_calls(parts: Iterable[Part]) -> list[ModelCall]:
+    """The model calls among model parts, in the order they started, spans of one call folded together."""
+    calls: list[ModelCall] = []
+    for part in sorted(parts, key=lambda p: (p.start, -p.end)):
+        facts = part.reader.model(part)
+        same = next((c for c in reversed(calls[-8:]) if _is_same(c, part, facts)), None)
+        if same is None:
+            calls.append(ModelCall([part], facts))
+        else:
+            same.parts.append(part)
+            same.facts = _merged(same.facts, facts)
+    return calls
+
+
+def _is_same(call: ModelCall, part: Part, facts: ModelFacts) -> bool:
+    first = call.parts[0]
+    if any(part.parent_id == known.span_id and part.trace_id == known.trace_id for known in call.parts):
+        return True
+    if part.call_id is not None and any(part.call_id == known.call_id for known in call.parts):
+        return True
+    if part.scope == first.scope or part.start > call.end or part.end < call.start:
+        return False
+    return same_answer(call.facts, facts) or same_question(call.facts, facts)
+
+
+def same_answer(one: ModelFacts, other: ModelFacts) -> bool:
+    """Whether two model spans tell the same answer: the same call ids, else the same text."""
+    ids = {r.id for m in one.output or () for r in m.requests if r.id}
+    if ids:
+        return any(r.id in ids for m in other.output or () for r in m.requests)
+    texts = [m.text for m in one.output or () if m.text]
+    return bool(texts) and texts == [m.text for m in other.output or () if m.text]
+
+
+def same_question(one: ModelFacts, other: ModelFacts) -> bool:
+    """Whether two model spans that tell no answer (both failed) were asked the same."""
+    if one.output or other.output or not one.input or not other.input:
+        return False
+    texts = [m.text for m in one.input if m.text]
+    return texts == [m.text for m in other.input if m.text]
+
+
+def _merged(one: ModelFacts, other: ModelFacts) -> ModelFacts:
+    longer = other.input if len(other.input or ()) > len(one.input or ()) else one.input
+    return ModelFacts(input=longer, output=one.output or other.output, gaps=one.gaps or other.gaps)
+
+
+@dataclass(slots=True)
+class Asked:
+    """A tool call that the messages ask for: the request, whether a response came, and when it was asked."""
+
+    request: CallRequest
+    at: int
+    response: CallResponse | None = None
+    answered: bool = False
+    agent: str | None = None
+
+
+def asked_calls(calls: Sequence[ModelCall]) -> list[Asked]:
+    """The calls that model outputs ask for, each with its response from a later input where there is one."""
+    found: list[Asked] = []
+    for call in calls:
+        agent = next((p.agent for p in call.parts if p.agent), None)
+        for message in call.facts.output or ():
+            for request in message.requests:
+                if not request.id or all(known.request.id != request.id for known in found):
+                    found.append(Asked(request, call.end, agent=agent))
+    _answer(found, calls)
+    return found
+
+
+def asked_in(messages: Sequence[Message], at: int) -> list[Asked]:
+    """The calls in a list of a run's own messages, each with its response."""
+    found = [Asked(request, at) for message in messages for request in message.requests]
+    _match_responses(found, [r for message in messages for r in message.responses])
+    return found
+
+
+def _answer(asked: list[Asked], calls: Sequence[ModelCall]) -> None:
+    """Responses are in the inputs of later calls: whole histories, or only what is new."""
+    for call in calls:
+        before = [a for a in asked if a.at <= call.start]
+        if not before:
+            continue
+        history = call.facts.input or ()
+        aliases = _aliases(before, history)
+        responses = [replace(r, id=aliases.get(r.id, r.id)) if r.id else r for m in history for r in m.responses]
+        _match_responses(before, responses)
+
+
+def _aliases(asked: Sequence[Asked], history: Sequence[Message]) -> dict[str, str | None]:
+    """Ids in a history that name a call under another id than the output did (OpenAI's item ids)."""
+    known = {a.request.id for a in asked}
+    free = list(asked)
+    found: dict[str, str | None] = {}
+    for request in (r for m in history for r in m.requests):
+        if request.id is None or request.id in known:
+            continue
+        twin = next((a for a in free if _alike(a.request, request)), None)
+        if twin is not None:
+            free.remove(twin)
+            found[request.id] = twin.request.id
+    return found
+
+
+def _alike(one: CallRequest, other: CallRequest) -> bool:
+    return one.name == other.name and one.arguments == other.arguments
+
+
+def _match_responses(asked: Sequence[Asked], responses: Sequence[CallResponse]) -> None:
+    by_id = {a.request.id: a for a in asked if a.request.id}
+    for response in responses:
+        if response.id in by_id:
+            by_id[response.id].answered, by_id[response.id].response = True, response
+        elif response.id is None:
+            waiting = next((a for a in asked if not a.answered and response.name in (None, a.request.name)), None)
+            if waiting is not None:
+                waiting.answered, waiting.response = True, response

@@ -1,0 +1,204 @@
+"""Where runs begin and end among the spans, and which spans belong to which run (design: what is a run)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from otel_chloe.assembly.forest import Forest
+from otel_chloe.part import AGENT, CHAIN, HANDOFF, MODEL, TOOL, WORKFLOW, Kind, Part
+
+_WORK = (MODEL, TOOL, HANDOFF)
+_FRAME = (CHAIN, WORKFLOW)
+
+
+@dataclass(slots=True)
+class Group:
+    """The spans of one run: its first agent span, the agents that were handed over to, and everything below.
+
+    ``root`` is None where the root never ended; then ``parts`` are the spans that name it as their missing parent.
+    """
+
+    root: Part | None
+    agents: list[Part]
+    parts: list[Part]
+    bare: bool = False
+    roots: list[Part] = field(default_factory=list)
+    unclear: bool = False
+
+
+@dataclass(slots=True)
+class Delimited:
+    """The runs among some spans, and the model and tool spans that belong to none of them yet."""
+
+    groups: list[Group]
+    bare_models: list[Part]
+    orphan_tools: list[Part]
+
+
+def delimit(forest: Forest) -> Delimited:
+    """Cut a forest into runs."""
+    kinds = _effective_kinds(forest)
+    owner = {id(part): _root_of(forest, part, kinds) for part in forest.parts if kinds[id(part)] in (*_WORK, AGENT)}
+    roots: dict[int, Part] = {}
+    loose: list[Part] = []
+    for part in forest.parts:
+        root = owner.get(id(part))
+        if root is not None:
+            roots[id(root)] = root
+        elif id(part) in owner:
+            loose.append(part)
+    groups = [_group(forest, root, owner) for root in roots.values()]
+    groups = _link_siblings(forest, groups, kinds)
+    groups.extend(_rootless(loose, forest))
+    taken = {id(part) for group in groups for part in group.parts}
+    left = [part for part in loose if id(part) not in taken]
+    return Delimited(
+        groups=groups,
+        bare_models=[p for p in left if p.kind is MODEL],
+        orphan_tools=[p for p in left if p.kind is TOOL],
+    )
+
+
+def _effective_kinds(forest: Forest) -> dict[int, Kind]:
+    """The kinds, where an agent span without a name above named agents is the workflow that it is."""
+    kinds: dict[int, Kind] = {id(part): part.kind for part in forest.parts}
+    for part in forest.parts:
+        if part.kind is not AGENT or not part.named:
+            continue
+        for above in forest.above(part):
+            if above.kind is TOOL:
+                break
+            if above.kind is AGENT and not above.named:
+                kinds[id(above)] = WORKFLOW
+    return kinds
+
+
+def _root_of(forest: Forest, part: Part, kinds: dict[int, Kind]) -> Part | None:
+    """The span that the part's run hangs on: outermost agent, else outermost frame, else the local root."""
+    agent = part if kinds[id(part)] is AGENT else None
+    frame: Part | None = None
+    local: Part | None = None
+    for above in forest.above(part):
+        kind = kinds[id(above)]
+        if kind is AGENT:
+            agent = above
+        elif kind in _FRAME:
+            frame = above
+        elif not above.foreign and above.kind not in _WORK:
+            local = above
+    return agent or frame or local
+
+
+def _group(forest: Forest, root: Part, owner: dict[int, Part | None]) -> Group:
+    parts = [root, *(p for p in forest.below(root) if owner.get(id(p), root) is root)]
+    return Group(root, [root], parts, roots=[root])
+
+
+def _rootless(loose: list[Part], forest: Forest) -> Iterable[Group]:
+    """Spans that name the same missing parent: a root that never ended. One run each."""
+    orphans: defaultdict[tuple[int, int], list[Part]] = defaultdict(list)
+    for part in loose:
+        if part.parent_id is not None and not part.remote_parent and forest.parent(part) is None:
+            orphans[part.trace_id, part.parent_id].append(part)
+    for parts in orphans.values():
+        if any(part.kind is MODEL for part in parts):
+            whole = [p for part in parts for p in (part, *forest.below(part))]
+            yield Group(None, [], whole)
+
+
+def _link_siblings(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) -> list[Group]:
+    """Join agents under one workflow that a handoff, or an open tool span, links."""
+    agents = [g for g in groups if g.root is not None and kinds[id(g.root)] is AGENT]
+    if len(agents) < 2:
+        return _absorb_frames(forest, groups, kinds)
+    agents.sort(key=lambda g: g.root.start if g.root else 0)
+    shared: defaultdict[int, list[Group]] = defaultdict(list)
+    for group in agents:
+        frame = _frame_above(forest, group.root, kinds)
+        shared[id(frame) if frame is not None else -id(group)].append(group)
+    gone: set[int] = set()
+    for siblings in shared.values():
+        for index, later in enumerate(siblings):
+            earlier = _linked_to(forest, later, siblings[:index])
+            if earlier is not None:
+                _join(earlier, later)
+                siblings[index] = earlier
+                gone.add(id(later))
+    return _absorb_frames(forest, [g for g in groups if id(g) not in gone], kinds)
+
+
+def _frame_above(forest: Forest, part: Part | None, kinds: dict[int, Kind]) -> Part | None:
+    """The outermost workflow or chain over an agent."""
+    frame = None
+    for above in forest.above(part) if part is not None else ():
+        if kinds[id(above)] in _FRAME:
+            frame = above
+    return frame
+
+
+def _linked_to(forest: Forest, later: Group, earlier: list[Group]) -> Group | None:
+    root = later.root
+    for group in reversed(earlier):
+        if root is not None and root is not group.root and (_runs_inside_tool(group, root) or _handed(group, root)):
+            return group
+    return None
+
+
+def _runs_inside_tool(group: Group, root: Part) -> bool:
+    """Whether an agent ran while one of the group's tool spans was open: an agent used as a tool, flattened."""
+    return any(p.kind is TOOL and p.start <= root.start and root.end <= p.end for p in group.parts)
+
+
+_TRANSFER = ("transfer_to_", "handoff", "transfer_", "hand_off", "agent_handoff", "delegate")
+
+
+def _handed(group: Group, root: Part) -> bool:
+    """Whether the group's last agent handed over to ``root``: by a handoff span, a transfer tool, or a message."""
+    if group.agents and group.agents[-1].end > root.start:
+        return False
+    for part in group.parts:
+        if part.kind is HANDOFF and part.start <= root.start:
+            return True
+        if part.kind is TOOL and part.name and part.name.startswith(_TRANSFER) and part.start <= root.start:
+            return True
+    models = [p for p in group.parts if p.kind is MODEL and p.start <= root.start]
+    if not models:
+        return False
+    last = max(models, key=lambda p: p.start)
+    told = last.reader.model(last).output or ()
+    return any(request.name.startswith(_TRANSFER) for message in told for request in message.requests)
+
+
+def _join(earlier: Group, later: Group) -> None:
+    inside = later.root is not None and _runs_inside_tool(earlier, later.root)
+    earlier.parts.extend(later.parts)
+    earlier.roots.extend(later.roots)
+    if not inside:
+        earlier.agents.extend(later.agents)
+
+
+def _absorb_frames(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) -> list[Group]:
+    """Work directly under a workflow that has one run below it belongs to that run."""
+    frames = {id(g.root): g for g in groups if g.root is not None and kinds[id(g.root)] is not AGENT}
+    held: defaultdict[int, list[Group]] = defaultdict(list)
+    for group in groups:
+        if group.root is None or id(group.root) in frames:
+            continue
+        for root in group.roots:
+            for above in forest.above(root):
+                if id(above) in frames and group not in held[id(above)]:
+                    held[id(above)].append(group)
+    gone: set[int] = set()
+    for frame_id, inner in held.items():
+        if not inner:
+            continue
+        frame = frames[frame_id]
+        own = [p for p in frame.parts if p.kind in _WORK]
+        if len(inner) == 1:
+            inner[0].parts.extend(own)
+            gone.add(id(frame))
+        elif not any(p.kind is TOOL for p in own):
+            gone.add(id(frame))
+    return [g for g in groups if id(g) not in gone]

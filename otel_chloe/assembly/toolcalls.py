@@ -1,0 +1,193 @@
+"""Tool calls of a run: one call is one call, however many spans and messages tell of it (design: what is a call)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from otel_chloe.assembly.forest import Forest
+from otel_chloe.assembly.modelcalls import Asked
+from otel_chloe.names import short_name
+from otel_chloe.part import AGENT, MODEL, TOOL, Part, ToolFacts
+from otel_chloe.run import ToolCall
+
+
+@dataclass(slots=True)
+class Seen:
+    """One call as the spans tell it: its main span, and the spans that tell of the same call."""
+
+    part: Part
+    folded: list[Part] = field(default_factory=list)
+    asked: Asked | None = None
+
+
+def seen_calls(forest: Forest, tools: Iterable[Part], models: Sequence[Part] = ()) -> list[Seen]:
+    """The calls among tool parts, in the order they started, doubled spans folded."""
+    calls: list[Seen] = []
+    later: list[Part] = []
+    holder: dict[int, Seen] = {}
+    for part in sorted(tools, key=lambda p: (p.start, -p.end)):
+        outer = _same_call_above(forest, part)
+        if outer is not None and id(outer) in holder:
+            holder[id(part)] = holder[id(outer)]
+            holder[id(outer)].folded.append(part)
+        elif part.mcp:
+            later.append(part)
+        else:
+            _place(part, calls, holder, models)
+    for part in later:
+        outer = _same_call_above(forest, part)
+        if outer is not None and id(outer) in holder:
+            holder[id(part)] = holder[id(outer)]
+            holder[id(outer)].folded.append(part)
+        else:
+            _place(part, calls, holder, models)
+    calls.sort(key=lambda c: (c.part.start, c.part.span_id))
+    return calls
+
+
+def _place(part: Part, calls: list[Seen], holder: dict[int, Seen], models: Sequence[Part]) -> None:
+    twin = _twin(part, calls, models)
+    if twin is None:
+        twin = Seen(part)
+        calls.append(twin)
+    else:
+        twin.folded.append(part)
+    holder[id(part)] = twin
+
+
+def _same_call_above(forest: Forest, part: Part) -> Part | None:
+    """The nearest tool span above with the same name and no agent between."""
+    for above in forest.above(part):
+        if above.kind is AGENT:
+            return None
+        if above.kind is TOOL:
+            return above if above.short_name == part.short_name else None
+    return None
+
+
+def _twin(part: Part, calls: list[Seen], models: Sequence[Part]) -> Seen | None:
+    """The call that another span already tells of: same id, or another instrumentation's span at the same time."""
+    best: Seen | None = None
+    for call in calls:
+        if call.part.short_name == part.short_name and _is_twin(call, part, models):
+            inside = call.part.start <= part.start and part.end <= call.part.end
+            if inside or best is None:
+                best = call
+    return best
+
+
+def _is_twin(call: Seen, part: Part, models: Sequence[Part]) -> bool:
+    known = [call.part, *call.folded]
+    if part.call_id and any(part.call_id == k.call_id for k in known):
+        return any(_overlap(part, k) or part.scope != k.scope for k in known) or not _between(call.part, part, models)
+    if any(k.scope == part.scope and k.mcp == part.mcp for k in known) and not part.mcp:
+        return False
+    if part.mcp and any(k.mcp and k.parent_id == part.parent_id and k.scope == part.scope for k in call.folded):
+        return False
+    if any(k.call_id and part.call_id and k.call_id != part.call_id for k in known) and not part.mcp:
+        return False
+    return _overlap(part, call.part) and _arguments_agree(call.part, part)
+
+
+def _between(one: Part, other: Part, models: Sequence[Part]) -> bool:
+    """Whether the model was asked again between two spans: then an id that repeats is not the same call."""
+    return any(one.end <= m.start and m.end <= other.start for m in models)
+
+
+def _overlap(one: Part, other: Part) -> bool:
+    return one.start <= other.end and other.start <= one.end
+
+
+def _arguments_agree(one: Part, other: Part) -> bool:
+    a, b = one.reader.tool(one).arguments, other.reader.tool(other).arguments
+    return not isinstance(a, Mapping) or not isinstance(b, Mapping) or a == b
+
+
+def match_asked(calls: list[Seen], asked: list[Asked]) -> list[Asked]:
+    """Give each call the request that asked for it; returns the requests that no span tells of."""
+    left = list(asked)
+    for rule in (_same_id, _same_arguments, _same_name):
+        for call in calls:
+            if call.asked is None:
+                found = next((a for a in left if rule(call, a)), None)
+                if found is not None:
+                    call.asked = found
+                    left.remove(found)
+    return left
+
+
+def _same_id(call: Seen, asked: Asked) -> bool:
+    ids = {p.call_id for p in (call.part, *call.folded) if p.call_id} or {_facts(call).call_id}
+    return asked.request.id is not None and asked.request.id in ids
+
+
+def _same_arguments(call: Seen, asked: Asked) -> bool:
+    return _same_name(call, asked) and _facts(call).arguments == asked.request.arguments
+
+
+def _same_name(call: Seen, asked: Asked) -> bool:
+    names = {n for p in (call.part, *call.folded) for n in (p.name, p.short_name)}
+    return asked.request.name in names or short_name(asked.request.name) in names
+
+
+def _facts(call: Seen) -> ToolFacts:
+    return call.part.reader.tool(call.part)
+
+
+def tool_call(call: Seen, agent: str | None) -> ToolCall:
+    """A call as the run gives it: what its main span says, completed by the folded spans and by the request."""
+    told = [_facts(call), *(p.reader.tool(p) for p in call.folded)]
+    request = call.asked.request if call.asked is not None else None
+    ok = False if any(f.ok is False for f in told) else next((f.ok for f in told if f.ok is not None), None)
+    raw_name = request.name if request is not None else call.part.name
+    name = call.part.short_name or call.part.name or ""
+    return ToolCall(
+        name,
+        _arguments(told, request.arguments if request is not None else None),
+        next((f.result for f in told if f.result is not None), None),
+        ok=ok,
+        error=next((f.error for f in told if f.error), None) if ok is False else None,
+        ran=_ran(told, ok),
+        agent=agent,
+        raw_name=raw_name or name,
+        call_id=call.part.call_id or (request.id if request is not None else None),
+        span_id=f"{call.part.span_id:016x}",
+        start_ns=call.part.start,
+    )
+
+
+def _ran(told: Sequence[ToolFacts], ok: bool | None) -> bool | None:
+    """A call that went well ran; one that failed may have been refused before it ran, unless a span tells."""
+    said = next((f.ran for f in told if f.ran is not None), None)
+    return said if said is not None else (True if ok else None)
+
+
+def _arguments(told: Sequence[ToolFacts], requested: Any) -> Any:
+    mapped = next((f.arguments for f in told if isinstance(f.arguments, Mapping)), None)
+    if mapped is not None:
+        return mapped
+    if isinstance(requested, Mapping):
+        return requested
+    return next((f.arguments for f in told if f.arguments is not None), requested)
+
+
+def message_call(asked: Asked, agent: str | None) -> ToolCall:
+    """A call that only the messages tell of."""
+    raw_name = asked.request.name
+    return ToolCall(
+        short_name(raw_name),
+        asked.request.arguments,
+        asked.response.result if asked.response is not None else None,
+        agent=asked.agent or agent,
+        raw_name=raw_name,
+        source="message",
+        call_id=asked.request.id,
+        start_ns=asked.at,
+    )
+
+
+def models_of(parts: Iterable[Part]) -> list[Part]:
+    """The model parts among some parts."""
+    return [p for p in parts if p.kind is MODEL]

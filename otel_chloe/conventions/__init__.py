@@ -1,0 +1,152 @@
+"""Conventions: what a span says, in any vocabulary that instrumentations use. Span in, part out.
+
+The table is in the order in which a convention is believed where several speak on one span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from otel_chloe.conventions.anthropic import ANTHROPIC
+from otel_chloe.conventions.convention import Convention
+from otel_chloe.conventions.genai import AGENT_NAME, CALL_ID, CONVERSATION, GENAI, PLACEHOLDER_NAMES, RESPONSE_ID
+from otel_chloe.conventions.google_adk import GOOGLE_ADK
+from otel_chloe.conventions.haystack import HAYSTACK
+from otel_chloe.conventions.langfuse import LANGFUSE
+from otel_chloe.conventions.langsmith import LANGSMITH
+from otel_chloe.conventions.mlflow import MLFLOW
+from otel_chloe.conventions.openinference import OPENINFERENCE
+from otel_chloe.conventions.openllmetry import OPENLLMETRY
+from otel_chloe.conventions.pydantic_ai import PYDANTIC_AI
+from otel_chloe.conventions.reader import TableReader
+from otel_chloe.conventions.span import SpanLike
+from otel_chloe.names import short_name
+from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Kind, Part
+
+__all__ = ["CONVENTIONS", "PSEUDO_TOOLS", "kind_of", "read"]
+
+CONVENTIONS: Final[tuple[Convention, ...]] = (
+    GOOGLE_ADK,
+    ANTHROPIC,
+    HAYSTACK,
+    LANGSMITH,
+    LANGFUSE,
+    MLFLOW,
+    OPENINFERENCE,
+    OPENLLMETRY,
+    PYDANTIC_AI,
+    GENAI,
+)
+
+PSEUDO_TOOLS: Final[Mapping[str, frozenset[str]]] = {
+    "dspy": frozenset({"finish"}),
+    "smolagents": frozenset({"final_answer"}),
+    "gcp.vertex.agent": frozenset({"(merged tools)"}),
+}
+"""Names that are not tools where the instrumentation's scope holds the key: the framework's way to finish a run."""
+
+AGENT_NAME_KEYS: Final = (AGENT_NAME, "agent.name", "agent_name", "graph.node.id", "traceloop.entity.name")
+"""Attributes that give an agent's name of its own; without one, the name is guessed from the span's."""
+
+READER: Final = TableReader(CONVENTIONS)
+
+
+def kind_of(attributes: Mapping[str, Any], span_name: str, scope: str) -> tuple[Kind, Convention | None]:
+    """The kind of a span and the convention that named it; ``other`` and None where none does."""
+    for convention in CONVENTIONS:
+        found = convention.kind(attributes, span_name, scope)
+        if found is not None:
+            return found, convention
+    return OTHER, None
+
+
+def read(span: SpanLike) -> Part | None:
+    """What a span says, as a part. None for a span without a usable identity."""
+    context = span.context
+    if context is None:
+        return None
+    attributes = span.attributes
+    raw: Mapping[str, Any] = dict(attributes) if attributes else {}
+    scope = span.instrumentation_scope
+    scope_name = scope.name if scope is not None else ""
+    kind, convention = kind_of(raw, span.name, scope_name)
+    named = convention.name(raw, span.name, kind) if convention is not None else None
+    part = Part(
+        kind,
+        context.trace_id,
+        context.span_id,
+        span.parent.span_id if span.parent is not None else None,
+        span.start_time or 0,
+        span.end_time or 0,
+        _code(span.status),
+        span.name,
+        scope_name,
+        READER,
+        raw,
+        named,
+    )
+    part.message = span.status.description if span.status is not None else None
+    part.events = span.events or ()
+    part.resource = span.resource
+    part.dropped = span.dropped_attributes or 0
+    part.remote_parent = span.parent is not None and span.parent.is_remote
+    part.vocabulary = convention is not None
+    part.foreign = convention is None and is_foreign(raw, span.kind)
+    _identify(part)
+    return part
+
+
+FOREIGN_KEYS: Final = (
+    "http.request.method",
+    "http.method",
+    "rpc.system",
+    "messaging.system",
+    "db.system.name",
+    "db.system",
+)
+
+
+def is_foreign(attributes: Mapping[str, Any], span_kind: Any) -> bool:
+    """Whether a span that no convention knows belongs to another trade: it has a peer, or says what it talks to."""
+    return getattr(span_kind, "value", span_kind) != 0 or any(key in attributes for key in FOREIGN_KEYS)
+
+
+def _code(status: Any) -> int:
+    code = getattr(status, "status_code", 0)
+    return int(getattr(code, "value", code) or 0)
+
+
+def _identify(part: Part) -> None:
+    """Ids and names that decide to what a part belongs."""
+    raw = part.raw
+    if part.kind is TOOL:
+        part.mcp = "mcp.method.name" in raw or part.scope in ("mcp-python-sdk", "fastmcp")
+        part.call_id = _text(raw.get(CALL_ID)) or _text(raw.get("tool.id"))
+        _name_tool(part)
+    elif part.kind is MODEL:
+        part.call_id = _text(raw.get(RESPONSE_ID))
+    elif part.kind is AGENT:
+        part.named = any(key in raw for key in AGENT_NAME_KEYS)
+    agent = raw.get(AGENT_NAME)
+    part.agent = agent if isinstance(agent, str) and agent not in PLACEHOLDER_NAMES else None
+    part.conversation = _text(raw.get(CONVERSATION)) or _text(raw.get("session.id"))
+
+
+def _name_tool(part: Part) -> None:
+    name = part.name
+    if name is None or _is_pseudo(name, part.scope):
+        part.pseudo, part.kind = name, OTHER
+        return
+    if part.mcp and part.raw.get("mcp.method.name", "tools/call") != "tools/call":
+        part.kind = OTHER
+    plugin = part.scope.startswith("semantic_kernel") and "-" in name
+    part.short_name = name.split("-", 1)[1] if plugin else short_name(name)
+
+
+def _is_pseudo(name: object, scope: str) -> bool:
+    return any(name in names for key, names in PSEUDO_TOOLS.items() if key in scope)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,34 @@
+"""What a convention is: how one vocabulary names the kind of a span, who it is about, and its content.
+
+Adding one is a module with these functions, a row in the table of :mod:`otel_chloe.conventions`, and recorded spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from otel_chloe.part import AgentFacts, Kind, ModelFacts, Part, ToolFacts
+
+
+def _nothing(part: Part) -> None:
+    del part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convention:
+    """One vocabulary. Every function is tolerant: None means "this span does not say it in my words".
+
+    ``kind(attributes, span_name, scope)`` tells what the span is; ``name(attributes, span_name, kind)`` the tool or
+    agent it is about. ``tool``, ``model`` and ``agent`` read content, lazily, from a part of that kind. ``source``
+    says where the names come from.
+    """
+
+    title: str
+    source: str
+    kind: Callable[[Mapping[str, Any], str, str], Kind | None]
+    name: Callable[[Mapping[str, Any], str, Kind], str | None]
+    tool: Callable[[Part], ToolFacts | None] = _nothing
+    model: Callable[[Part], ModelFacts | None] = _nothing
+    agent: Callable[[Part], AgentFacts | None] = _nothing

@@ -1,0 +1,219 @@
+"""OpenTelemetry GenAI semantic conventions: today's attributes, their deprecated forms, and span events.
+
+Source: semantic-conventions-genai, docs/gen-ai (gen-ai-spans, gen-ai-agent-spans, gen-ai-events); deprecated:
+``gen_ai.prompt.N.*`` / ``gen_ai.completion.N.*`` (OpenLLMetry before 0.50) live in :mod:`.openllmetry`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from otel_chloe import gaps
+from otel_chloe.conventions.convention import Convention
+from otel_chloe.conventions.messages import final_text, last_user_text, messages
+from otel_chloe.conventions.values import CUT, arguments, parsed, result, text
+from otel_chloe.part import (
+    AGENT,
+    CHAIN,
+    ERROR,
+    HANDOFF,
+    MODEL,
+    OTHER,
+    TOOL,
+    WORKFLOW,
+    AgentFacts,
+    Kind,
+    Message,
+    ModelFacts,
+    Part,
+    ToolFacts,
+)
+
+OPERATION: Final = "gen_ai.operation.name"
+AGENT_NAME: Final = "gen_ai.agent.name"
+TOOL_NAME: Final = "gen_ai.tool.name"
+CALL_ID: Final = "gen_ai.tool.call.id"
+ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+RESULT: Final = "gen_ai.tool.call.result"
+RESPONSE_ID: Final = "gen_ai.response.id"
+CONVERSATION: Final = "gen_ai.conversation.id"
+INPUT: Final = "gen_ai.input.messages"
+OUTPUT: Final = "gen_ai.output.messages"
+SYSTEM: Final = "gen_ai.system_instructions"
+WORKFLOW_NAME: Final = "gen_ai.workflow.name"
+REFERENCES: Final = ("gen_ai.input.messages.ref", "gen_ai.output.messages.ref")
+
+PLACEHOLDER_NAMES: Final = frozenset({"OpenAI Agent", "agent", "Agent", "unknown", ""})
+"""Agent names that an instrumentation writes when it knows none."""
+
+KINDS: Final[dict[str, Kind]] = {
+    "invoke_agent": AGENT,
+    "execute_tool": TOOL,
+    "chat": MODEL,
+    "text_completion": MODEL,
+    "generate_content": MODEL,
+    "completion": MODEL,
+    "acompletion": MODEL,
+    "invoke_workflow": WORKFLOW,
+    "handoff": HANDOFF,
+    "agent_handoff": HANDOFF,
+    "create_agent": OTHER,
+    "execute_task": CHAIN,
+    "chain": CHAIN,
+    "unknown": CHAIN,
+    "plan": CHAIN,
+    "execute_event_loop_cycle": CHAIN,
+    "embeddings": OTHER,
+    "retrieval": OTHER,
+}
+
+_VERB: Final = re.compile(r"^(?:invoke_agent|invoke_workflow|execute_tool|tools/call)\s+(.+)$")
+
+
+def kind(attributes: Mapping[str, Any], span_name: str, scope: str) -> Kind | None:
+    del scope
+    operation = attributes.get(OPERATION)
+    if operation is None:
+        return HANDOFF if "gen_ai.handoff.to_agent" in attributes else None
+    if span_name.startswith("agent_handoff"):
+        return HANDOFF
+    return KINDS.get(operation, OTHER) if isinstance(operation, str) else None
+
+
+def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | None:
+    if kind is TOOL:
+        found = attributes.get(TOOL_NAME)
+    elif kind is WORKFLOW:
+        found = attributes.get(WORKFLOW_NAME)
+    else:
+        found = attributes.get(AGENT_NAME) or attributes.get("agent_name")
+        if isinstance(found, str) and found in PLACEHOLDER_NAMES:
+            found = None
+    if isinstance(found, str) and found:
+        return found
+    verb = _VERB.match(span_name)
+    return verb.group(1) if verb and kind in (TOOL, AGENT) else None
+
+
+def tool(part: Part) -> ToolFacts | None:
+    raw = part.raw
+    events = dict(tool_events(part.events))
+    given = raw.get(ARGUMENTS, raw.get("tool_arguments", events.get("arguments")))
+    value = raw.get(RESULT, raw.get("tool_response", events.get("result")))
+    status = raw.get("gen_ai.tool.status")
+    cut = parsed(given) is CUT
+    return ToolFacts(
+        arguments=arguments(given),
+        result=result(value),
+        ok=False if status == "error" else None,
+        error=error_text(part),
+        ran=False if raw.get("pydantic_ai.tool.failure_stage") == "validation" else None,
+        gaps=(gaps.TRUNCATED,) if cut else (),
+    )
+
+
+def error_text(part: Part) -> str | None:
+    """What an ERROR span says went wrong: its description, its exception event, or its ``error.type``."""
+    if part.status != ERROR:
+        return None
+    if part.message:
+        return part.message
+    for event in part.events:
+        attributes = event.attributes or {}
+        if event.name == "exception" and (found := text(attributes.get("exception.message"))):
+            return found
+    return text(part.raw.get("error.type"))
+
+
+def tool_events(events: Iterable[Any]) -> Iterable[tuple[str, Any]]:
+    """Arguments and result where an instrumentation puts them in span events (deprecated message events)."""
+    for event in events:
+        attributes = event.attributes or {}
+        if event.name == "gen_ai.tool.message" and attributes.get("role") == "tool":
+            yield "arguments", attributes.get("content")
+        elif event.name == "gen_ai.choice":
+            yield "result", attributes.get("message")
+
+
+def model(part: Part) -> ModelFacts | None:
+    raw = part.raw
+    asked, answered = raw.get(INPUT), raw.get(OUTPUT)
+    if asked is None and answered is None and part.events:
+        asked, answered = event_messages(part.events)
+    given = messages(asked)
+    told = messages(answered)
+    found = tuple(code for code in (_cut(asked), _cut(answered)) if code)
+    return ModelFacts(input=given, output=told, gaps=found)
+
+
+def _cut(value: object) -> str | None:
+    return gaps.TRUNCATED if parsed(value) is CUT else None
+
+
+_MESSAGE_EVENTS: Final = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+DETAILS: Final = "gen_ai.client.inference.operation.details"
+
+
+def event_messages(events: Iterable[Any]) -> tuple[Any, Any]:
+    """Messages in span events: one event a message (deprecated), or one event with all of them."""
+    asked: list[dict[str, Any]] = []
+    answered: list[dict[str, Any]] = []
+    whole_asked = whole_answered = None
+    for event in events:
+        attributes = event.attributes or {}
+        role = _MESSAGE_EVENTS.get(event.name)
+        if role is not None:
+            asked.append(_event_message(role, attributes, "content"))
+        elif event.name == "gen_ai.choice":
+            answered.append(_event_message("assistant", attributes, "message"))
+        elif event.name == DETAILS:
+            whole_asked = attributes.get(INPUT, whole_asked)
+            whole_answered = attributes.get(OUTPUT, whole_answered)
+    return whole_asked or asked or None, whole_answered or answered or None
+
+
+def _event_message(role: str, attributes: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = parsed(attributes.get(key))
+    if isinstance(value, dict) and ("role" in value or "tool_calls" in value):
+        return {"role": role, **value}
+    found: dict[str, Any] = {"role": role, "content": value}
+    for extra in ("tool_calls", "tool_call_id", "id"):
+        if extra in attributes:
+            found["tool_call_id" if extra == "id" else extra] = parsed(attributes[extra])
+    if role != "tool":
+        found.pop("tool_call_id", None)
+    return found
+
+
+def agent(part: Part) -> AgentFacts | None:
+    raw = part.raw
+    asked, answered = raw.get(INPUT), raw.get(OUTPUT)
+    if asked is None and answered is None and part.events:
+        asked, answered = event_messages(part.events)
+    given: tuple[Message, ...] | None = messages(asked)
+    told = messages(answered)
+    found = tuple(code for code in (_cut(asked), _cut(answered)) if code)
+    return AgentFacts(
+        prompt=last_user_text(given),
+        output=final_text(told),
+        messages=told if told and any(m.requests for m in told) else None,
+        gaps=found,
+    )
+
+
+GENAI: Final = Convention(
+    title="OpenTelemetry GenAI",
+    source="https://github.com/open-telemetry/semantic-conventions-genai",
+    kind=kind,
+    name=name,
+    tool=tool,
+    model=model,
+    agent=agent,
+)

@@ -1,0 +1,130 @@
+"""Values as instrumentations write them: JSON in strings, Python reprs, wrapped arguments and results."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+MAX_TEXT: Final = 8 * 1024 * 1024
+"""Longer values are not parsed; they are only referred to."""
+
+
+class Cut:
+    """The value was not whole: it starts like JSON and does not parse."""
+
+
+CUT: Final = Cut()
+
+
+def parsed(value: object) -> Any:
+    """The structure behind a value: JSON text is parsed, other values are as they are, CUT where JSON is broken."""
+    if not isinstance(value, str):
+        return value
+    head = value[:64].lstrip()[:1]
+    if head not in ("{", "[", '"') or len(value) > MAX_TEXT:
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return CUT if head in "{[" and looks_like_json(value) else value
+
+
+def looks_like_json(value: str) -> bool:
+    """Whether a text that does not parse was once JSON, and not a Python repr or a sentence in brackets."""
+    start = value.lstrip()[:2]
+    return start in ('{"', '[{', '["', "[[") and "'" != value.lstrip()[1:2]
+
+
+def mapping(value: object) -> Mapping[str, Any] | None:
+    """The value as a mapping with text keys, else None."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value)
+    return None
+
+
+def sequence(value: object) -> Sequence[Any] | None:
+    """The value as a list or tuple, else None."""
+    if isinstance(value, (list, tuple)):
+        return cast("Sequence[Any]", value)
+    return None
+
+
+def text(value: object) -> str | None:
+    """The value where it is a text that is not empty, else None."""
+    return value if isinstance(value, str) and value else None
+
+
+def literal(value: str) -> Any:
+    """A Python repr of plain data as data; the text itself where it is not one."""
+    if len(value) > MAX_TEXT or value[:1] not in "{[(":
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+
+
+_WRAPPER_KEYS: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
+
+
+def arguments(value: object) -> Any:
+    """A call's arguments: a mapping where they can be read as one, the text where not, None where there are none.
+
+    Unwraps ``{"args": [], "kwargs": {...}}`` (decorators), and LangChain's ``{"input_str": "{'a': 1}"}``.
+    """
+    data = parsed(value)
+    if data is CUT:
+        return None
+    if isinstance(data, str) and data[:1] == "{":
+        data = literal(data)
+    found = mapping(data)
+    if found is None:
+        return data if isinstance(data, str) else None
+    return _unwrapped(found)
+
+
+def _unwrapped(found: Mapping[str, Any]) -> Any:
+    inner = found.get("input_str")
+    if isinstance(inner, str) and "inputs" not in found or isinstance(inner, str) and set(found) > {"input_str", "tags"}:
+        return arguments(inner)
+    kwargs = mapping(found.get("kwargs"))
+    if kwargs is not None and _WRAPPER_KEYS.issuperset(found):
+        return kwargs if not found.get("args") else None
+    return found
+
+
+def result(value: object) -> Any:
+    """A call's result without the envelope that a framework put round it (a LangChain ToolMessage, MCP blocks)."""
+    data = parsed(value)
+    if data is CUT:
+        return value
+    found = mapping(data)
+    if found is None:
+        return data
+    message = tool_message(found)
+    return message.get("content") if message is not None else found
+
+
+def tool_message(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The body of a serialized LangChain ToolMessage, wherever a serializer put it; None where it is none."""
+    outer = mapping(found.get("output")) or found
+    body = mapping(outer.get("data")) or mapping(outer.get("kwargs")) or outer
+    return body if "content" in body and "tool_call_id" in body else None
+
+
+def one_text(value: object) -> str | None:
+    """The only text in a structured input: ``{"question": "..."}``, ``{"args": ["..."], "kwargs": {}}``."""
+    if isinstance(value, str):
+        return value or None
+    found = mapping(value)
+    if found is None:
+        return None
+    values = [v for k, v in found.items() if k != "kwargs"] + list((mapping(found.get("kwargs")) or {}).values())
+    flat: list[object] = []
+    for item in values:
+        flat.extend(sequence(item) or () if isinstance(item, (list, tuple)) else [item])
+    texts = [v for v in flat if isinstance(v, str) and v]
+    others = [v for v in flat if v is not None and not isinstance(v, (str, bool))]
+    return texts[0] if len(texts) == 1 and not others else None

@@ -1,0 +1,31 @@
+"""The codes of the gaps that a run can carry, and which of them may hide a call."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NO_TOOL_DATA: Final = "no_tool_data"
+"""The spans of this instrumentation say nothing about tools."""
+CALL_ONLY_IN_MESSAGE: Final = "call_only_in_message"
+"""A call was seen in the model's messages, and no tool span tells what came of it."""
+TRUNCATED: Final = "truncated"
+"""A value was cut, so that what it held can only be read in part."""
+ATTRIBUTES_DROPPED: Final = "attributes_dropped"
+"""A span had more attributes than the SDK keeps; the oldest are gone."""
+CONTENT_OFF: Final = "content_off"
+"""The instrumentation does not capture prompts, arguments and results."""
+CONTENT_IN_LOGS: Final = "content_in_logs"
+"""Content was sent as log records, which were not given."""
+NO_PROMPT: Final = "no_prompt"
+NO_OUTPUT: Final = "no_output"
+ROOT_MISSING: Final = "root_missing"
+"""The span that the run hangs on never ended or was never seen."""
+CUT_SHORT: Final = "cut_short"
+"""The run was closed before every started span of it had ended."""
+BARE_MODEL_CALL: Final = "bare_model_call"
+"""A model call with nothing above it: the rest of its run is in other traces."""
+HANDOFF_UNCLEAR: Final = "handoff_unclear"
+"""Sibling agents under one workflow: the spans do not tell a handoff from separate runs."""
+
+MAY_HIDE_CALLS: Final = frozenset({NO_TOOL_DATA, ROOT_MISSING, CUT_SHORT, BARE_MODEL_CALL})
+"""With one of these, a call that is not seen may still have been made."""

@@ -1,0 +1,104 @@
+"""The four outcomes of scoring a run. Only a real judgement carries a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+State = Literal["scored", "unscored", "pending", "failed"]
+Rule = Literal["must_call", "must_not_call", "at_most_once"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What the judge said of one expected line. ``met`` is None where it could not be decided."""
+
+    id: int
+    text: str
+    met: bool | None
+    why: str | None = None
+    evidence: Any = None
+    found: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken rule of ``calls`` and the tool that broke it."""
+
+    rule: Rule
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A score and the reason for it.
+
+    ``score`` is a number, from 0 (failed) to 1 (passed) for the scorers here; None where the value is a label.
+    ``value`` is what the scorer said; ``passed`` is None where no threshold tells.
+    """
+
+    score: float | None
+    reason: str
+    name: str = field(default="calls", kw_only=True)
+    value: Any = field(default=None, kw_only=True)
+    passed: bool | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
+    lines: tuple[Line, ...] = field(default=(), kw_only=True)
+    violations: tuple[Violation, ...] = field(default=(), kw_only=True)
+    version: str | None = field(default=None, kw_only=True)
+    key: str | None = field(default=None, kw_only=True)
+    metadata: Any = field(default=None, kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+    revision: int = field(default=0, kw_only=True)
+    severity: str | None = field(default=None, kw_only=True)
+    state: ClassVar[State] = "scored"
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """The run could not be scored, and why. Never a zero. ``error`` is the word that metrics carry."""
+
+    reason: str
+    name: str = field(default="calls", kw_only=True)
+    error: str = field(default="gap", kw_only=True)
+    version: str | None = field(default=None, kw_only=True)
+    key: str | None = field(default=None, kw_only=True)
+    metadata: Any = field(default=None, kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+    revision: int = field(default=0, kw_only=True)
+    severity: str | None = field(default=None, kw_only=True)
+    state: ClassVar[State] = "unscored"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A score that waits for a person or another system."""
+
+    reason: str | None = None
+    name: str = field(default="", kw_only=True)
+    version: str | None = field(default=None, kw_only=True)
+    key: str | None = field(default=None, kw_only=True)
+    metadata: Any = field(default=None, kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+    revision: int = field(default=0, kw_only=True)
+    severity: str | None = field(default=None, kw_only=True)
+    state: ClassVar[State] = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The scorer itself failed; says nothing about the run. ``error`` is the type of what went wrong."""
+
+    reason: str
+    name: str = field(default="", kw_only=True)
+    error: str = field(default="Exception", kw_only=True)
+    version: str | None = field(default=None, kw_only=True)
+    key: str | None = field(default=None, kw_only=True)
+    metadata: Any = field(default=None, kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+    revision: int = field(default=0, kw_only=True)
+    severity: str | None = field(default=None, kw_only=True)
+    state: ClassVar[State] = "failed"
+
+
+Outcome: TypeAlias = Mark | Unscored | Pending | Failed
