@@ -23,6 +23,10 @@ UNSET, OK, ERROR = 0, 1, 2
 """Span status codes, as OTLP numbers them."""
 
 
+WITHHELD: Final = object()
+"""Arguments that a span gives and that are known not to be the call's own: worse than none."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallRequest:
     """A tool call that a model asked for in its output."""
@@ -39,16 +43,21 @@ class CallResponse:
     result: Any = None
     id: str | None = None
     name: str | None = None
+    ok: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation with a model: its text, the calls it asks for, the results it brings."""
+    """One message of a conversation with a model: its text, the calls it asks for, the results it brings.
+
+    ``finish`` is why the model stopped, where the message says; an empty text marks a piece of a streamed message.
+    """
 
     role: str
     text: str | None = None
     requests: tuple[CallRequest, ...] = ()
     responses: tuple[CallResponse, ...] = ()
+    finish: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,3 +143,4 @@ class Part:
     vocabulary: bool = True
     named: bool = False
     foreign: bool = False
+    links: tuple[int, ...] = ()

@@ -106,16 +106,18 @@ class Builder:
         left = match_asked(self.seen, asked)
         calls = [tool_call(call, self.agent_of(call.part, name)) for call in self.seen]
         for request in left:
-            if request.answered and not self._is_delegation(request):
-                calls.append(message_call(request, name))
+            started = self._started_agent(request)
+            if request.answered or started is not None:
+                calls.append(message_call(request, name, started))
                 self.gap(gaps.CALL_ONLY_IN_MESSAGE, request.request.name)
         calls.sort(key=lambda c: c.start_ns or 0)
         return calls
 
-    def _is_delegation(self, request: Asked) -> bool:
-        """Whether a request that left no tool span is the one that started an agent of this run."""
+    def _started_agent(self, request: Asked) -> Part | None:
+        """The agent span that a request without a tool span started: an agent that is called like a tool."""
         wanted = short_name(request.request.name)
-        return any(p.kind is AGENT and p.name == wanted for p in self.group.parts)
+        found = (p for p in self.group.parts if p.kind is AGENT and p.name == wanted and p.start >= request.at)
+        return min(found, key=lambda p: p.start, default=None)
 
     def _own_calls(self, agent: Part | None) -> list[ModelCall]:
         """The model calls of an agent itself, not of the agents below it."""
@@ -132,10 +134,21 @@ class Builder:
         return self.group.root is not None and part.trace_id != self.group.root.trace_id
 
     def _output(self, last: Part | None, own: Sequence[ModelCall]) -> str | None:
+        if last is not None and last.kind is AGENT and last.status == ERROR:
+            return None
         facts = last.reader.agent(last) if last is not None else AgentFacts()
         if facts.output is not None:
             return facts.output
-        return _final(own[-1]) if own else None
+        return _final(own[-1]) if own and _final(own[-1]) is not None else self._finished(last)
+
+    def _finished(self, agent: Part | None) -> str | None:
+        """What a framework's own way to finish (a pseudo tool) was given as the answer."""
+        last = None
+        for part in self.forest.below(agent) if agent is not None else ():
+            if part.pseudo and (last is None or part.start > last.start):
+                last = part
+        told = last.reader.tool(last).result if last is not None else None
+        return told if isinstance(told, str) else None
 
     def _sub_runs(self, tool_calls: Sequence[ToolCall]) -> Iterable[Run]:
         """The agents below the run's own, each with the calls made under it."""

@@ -60,10 +60,14 @@ def same_answer(one: ModelFacts, other: ModelFacts) -> bool:
 
 def same_question(one: ModelFacts, other: ModelFacts) -> bool:
     """Whether two model spans that tell no answer (both failed) were asked the same."""
-    if one.output or other.output or not one.input or not other.input:
+    if _tells(one) or _tells(other) or not one.input or not other.input:
         return False
     texts = [m.text for m in one.input if m.text]
     return texts == [m.text for m in other.input if m.text]
+
+
+def _tells(facts: ModelFacts) -> bool:
+    return any(message.text or message.requests for message in facts.output or ())
 
 
 def _merged(one: ModelFacts, other: ModelFacts) -> ModelFacts:

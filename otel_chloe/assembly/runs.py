@@ -51,6 +51,7 @@ def delimit(forest: Forest) -> Delimited:
             loose.append(part)
     groups = [_group(forest, root, owner) for root in roots.values()]
     groups = _link_siblings(forest, groups, kinds)
+    groups = _same_missing_parent(forest, groups, kinds)
     groups.extend(_rootless(loose, forest))
     taken = {id(part) for group in groups for part in group.parts}
     left = [part for part in loose if id(part) not in taken]
@@ -108,6 +109,26 @@ def _rootless(loose: list[Part], forest: Forest) -> Iterable[Group]:
             yield Group(None, [], whole)
 
 
+def _same_missing_parent(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) -> list[Group]:
+    """Frames that name the same missing parent, one after the other, are steps of a run whose root never ended."""
+    steps: defaultdict[tuple[int, int], list[Group]] = defaultdict(list)
+    for group in groups:
+        root = group.root
+        if root is None or kinds[id(root)] is AGENT or root.parent_id is None or root.remote_parent:
+            continue
+        if forest.parent(root) is None:
+            steps[root.trace_id, root.parent_id].append(group)
+    gone: set[int] = set()
+    for found in steps.values():
+        found.sort(key=lambda g: g.root.start if g.root else 0)
+        one_by_one = all(a.root and b.root and a.root.end <= b.root.start for a, b in zip(found, found[1:], strict=False))
+        if len(found) > 1 and one_by_one:
+            gone.update(id(group) for group in found[1:])
+            found[0].root, found[0].agents = None, []
+            found[0].parts = [part for group in found for part in group.parts]
+    return [group for group in groups if id(group) not in gone]
+
+
 def _link_siblings(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) -> list[Group]:
     """Join agents under one workflow that a handoff, or an open tool span, links."""
     agents = [g for g in groups if g.root is not None and kinds[id(g.root)] is AGENT]
@@ -141,7 +162,7 @@ def _frame_above(forest: Forest, part: Part | None, kinds: dict[int, Kind]) -> P
 def _linked_to(forest: Forest, later: Group, earlier: list[Group]) -> Group | None:
     root = later.root
     for group in reversed(earlier):
-        if root is not None and root is not group.root and (_runs_inside_tool(group, root) or _handed(group, root)):
+        if root is not None and root is not group.root and (_runs_inside_tool(group, root) or _handed(forest, group, root)):
             return group
     return None
 
@@ -154,10 +175,21 @@ def _runs_inside_tool(group: Group, root: Part) -> bool:
 _TRANSFER = ("transfer_to_", "handoff", "transfer_", "hand_off", "agent_handoff", "delegate")
 
 
-def _handed(group: Group, root: Part) -> bool:
+def _message_edge(forest: Forest, group: Group, root: Part) -> bool:
+    """Whether a span over ``root`` links to a message that was sent beside one of the group's agents."""
+    linked = {span_id for above in forest.above(root) for span_id in above.links}
+    if not linked:
+        return False
+    around = {above.span_id for agent in group.agents for above in forest.above(agent)}
+    return any(p.span_id in linked and p.parent_id in around for p in forest.parts if p.trace_id == root.trace_id)
+
+
+def _handed(forest: Forest, group: Group, root: Part) -> bool:
     """Whether the group's last agent handed over to ``root``: by a handoff span, a transfer tool, or a message."""
     if group.agents and group.agents[-1].end > root.start:
         return False
+    if _message_edge(forest, group, root):
+        return True
     for part in group.parts:
         if part.kind is HANDOFF and part.start <= root.start:
             return True

@@ -9,7 +9,7 @@ from typing import Any
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.modelcalls import Asked
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, MODEL, TOOL, Part, ToolFacts
+from otel_chloe.part import AGENT, ERROR, MODEL, TOOL, WITHHELD, Part, ToolFacts
 from otel_chloe.run import ToolCall
 
 
@@ -72,10 +72,15 @@ def _twin(part: Part, calls: list[Seen], models: Sequence[Part]) -> Seen | None:
     best: Seen | None = None
     for call in calls:
         if call.part.short_name == part.short_name and _is_twin(call, part, models):
-            inside = call.part.start <= part.start and part.end <= call.part.end
-            if inside or best is None:
+            if best is None or _fits(call, part) > _fits(best, part):
                 best = call
     return best
+
+
+def _fits(call: Seen, part: Part) -> tuple[bool, int]:
+    """How well a call's span holds another: whole, and of several that do, the one that ends first."""
+    inside = call.part.start <= part.start and part.end <= call.part.end
+    return inside, -call.part.end
 
 
 def _is_twin(call: Seen, part: Part, models: Sequence[Part]) -> bool:
@@ -140,7 +145,9 @@ def tool_call(call: Seen, agent: str | None) -> ToolCall:
     """A call as the run gives it: what its main span says, completed by the folded spans and by the request."""
     told = [_facts(call), *(p.reader.tool(p) for p in call.folded)]
     request = call.asked.request if call.asked is not None else None
-    ok = False if any(f.ok is False for f in told) else next((f.ok for f in told if f.ok is not None), None)
+    response = call.asked.response if call.asked is not None else None
+    failed = any(f.ok is False for f in told) or (response is not None and response.ok is False)
+    ok = False if failed else next((f.ok for f in told if f.ok is not None), None)
     raw_name = request.name if request is not None else call.part.name
     name = call.part.short_name or call.part.name or ""
     return ToolCall(
@@ -166,20 +173,28 @@ def _ran(told: Sequence[ToolFacts], ok: bool | None) -> bool | None:
 
 def _arguments(told: Sequence[ToolFacts], requested: Any) -> Any:
     mapped = next((f.arguments for f in told if isinstance(f.arguments, Mapping)), None)
+    if mapped:
+        return mapped
+    withheld = any(f.arguments is WITHHELD for f in told)
+    if isinstance(requested, Mapping) and (requested or not withheld):
+        return requested
+    if withheld:
+        return None
     if mapped is not None:
         return mapped
-    if isinstance(requested, Mapping):
-        return requested
     return next((f.arguments for f in told if f.arguments is not None), requested)
 
 
-def message_call(asked: Asked, agent: str | None) -> ToolCall:
-    """A call that only the messages tell of."""
+def message_call(asked: Asked, agent: str | None, started: Part | None = None) -> ToolCall:
+    """A call that only the messages tell of; ``started`` is the agent span that it set off, if any."""
     raw_name = asked.request.name
+    response = asked.response
     return ToolCall(
         short_name(raw_name),
         asked.request.arguments,
-        asked.response.result if asked.response is not None else None,
+        response.result if response is not None else None,
+        ok=started.status != ERROR if started is not None else (response.ok if response is not None else None),
+        ran=True if started is not None else None,
         agent=asked.agent or agent,
         raw_name=raw_name,
         source="message",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from otel_chloe.conventions.agent_framework import AGENT_FRAMEWORK
 from otel_chloe.conventions.anthropic import ANTHROPIC
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.genai import AGENT_NAME, CALL_ID, CONVERSATION, GENAI, PLACEHOLDER_NAMES, RESPONSE_ID
@@ -20,6 +21,9 @@ from otel_chloe.conventions.openinference import OPENINFERENCE
 from otel_chloe.conventions.openllmetry import OPENLLMETRY
 from otel_chloe.conventions.pydantic_ai import PYDANTIC_AI
 from otel_chloe.conventions.reader import TableReader
+from otel_chloe.conventions.semantic_kernel import SCOPE as SEMANTIC_KERNEL_SCOPE
+from otel_chloe.conventions.semantic_kernel import SEMANTIC_KERNEL, without_plugin
+from otel_chloe.conventions.smolagents import SMOLAGENTS
 from otel_chloe.conventions.span import SpanLike
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Kind, Part
@@ -28,6 +32,9 @@ __all__ = ["CONVENTIONS", "PSEUDO_TOOLS", "kind_of", "read"]
 
 CONVENTIONS: Final[tuple[Convention, ...]] = (
     GOOGLE_ADK,
+    AGENT_FRAMEWORK,
+    SEMANTIC_KERNEL,
+    SMOLAGENTS,
     ANTHROPIC,
     HAYSTACK,
     LANGSMITH,
@@ -90,6 +97,7 @@ def read(span: SpanLike) -> Part | None:
     part.events = span.events or ()
     part.resource = span.resource
     part.dropped = span.dropped_attributes or 0
+    part.links = tuple(link.context.span_id for link in span.links or ())
     part.remote_parent = span.parent is not None and span.parent.is_remote
     part.vocabulary = convention is not None
     part.foreign = convention is None and is_foreign(raw, span.kind)
@@ -140,8 +148,7 @@ def _name_tool(part: Part) -> None:
         return
     if part.mcp and part.raw.get("mcp.method.name", "tools/call") != "tools/call":
         part.kind = OTHER
-    plugin = part.scope.startswith("semantic_kernel") and "-" in name
-    part.short_name = name.split("-", 1)[1] if plugin else short_name(name)
+    part.short_name = without_plugin(name) if part.scope.startswith(SEMANTIC_KERNEL_SCOPE) else short_name(name)
 
 
 def _is_pseudo(name: object, scope: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from otel_chloe import gaps
 from otel_chloe.conventions.convention import Convention
-from otel_chloe.conventions.messages import final_text, last_user_text, messages
+from otel_chloe.conventions.messages import final_text, last_user_text, messages, whole
 from otel_chloe.conventions.values import CUT, arguments, parsed, result, text
 from otel_chloe.part import (
     AGENT,
@@ -143,7 +143,7 @@ def model(part: Part) -> ModelFacts | None:
     if asked is None and answered is None and part.events:
         asked, answered = event_messages(part.events)
     given = messages(asked)
-    told = messages(answered)
+    told = whole(messages(answered))
     found = tuple(code for code in (_cut(asked), _cut(answered)) if code)
     return ModelFacts(input=given, output=told, gaps=found)
 
@@ -198,11 +198,12 @@ def agent(part: Part) -> AgentFacts | None:
     if asked is None and answered is None and part.events:
         asked, answered = event_messages(part.events)
     given: tuple[Message, ...] | None = messages(asked)
-    told = messages(answered)
+    told = whole(messages(answered))
     found = tuple(code for code in (_cut(asked), _cut(answered)) if code)
+    failed = bool(told) and told[-1].finish == "error"
     return AgentFacts(
         prompt=last_user_text(given),
-        output=final_text(told),
+        output=final_text(told) if not failed else None,
         messages=told if told and any(m.requests for m in told) else None,
         gaps=found,
     )

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from otel_chloe.conventions.convention import Convention
+from otel_chloe.conventions.genai import ARGUMENTS
 from otel_chloe.conventions.messages import messages
 from otel_chloe.conventions.values import arguments, mapping, parsed, result, sequence
-from otel_chloe.part import AGENT, MODEL, OTHER, WORKFLOW, Kind, ModelFacts, Part, ToolFacts
+from otel_chloe.part import AGENT, MODEL, OTHER, WITHHELD, WORKFLOW, Kind, ModelFacts, Part, ToolFacts
 
 SCOPE: Final = "gcp.vertex.agent"
 REQUEST: Final = "gcp.vertex.agent.llm_request"
 RESPONSE: Final = "gcp.vertex.agent.llm_response"
+CALL_ARGUMENTS: Final = "gcp.vertex.agent.tool_call_args"
 MERGED: Final = "(merged tools)"
 
 
@@ -38,10 +40,12 @@ def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | Non
 
 def tool(part: Part) -> ToolFacts | None:
     raw = part.raw
-    if "gcp.vertex.agent.tool_call_args" not in raw:
+    if raw.get("gen_ai.tool.type") == "AgentTool" and not (arguments(raw.get(ARGUMENTS)) or raw.get(CALL_ARGUMENTS)):
+        return ToolFacts(arguments=WITHHELD)  # AgentTool takes its request out of them before the span is written
+    if CALL_ARGUMENTS not in raw:
         return None
     told = raw.get("gcp.vertex.agent.tool_response")
-    return ToolFacts(arguments=arguments(raw["gcp.vertex.agent.tool_call_args"]), result=result(told))
+    return ToolFacts(arguments=arguments(raw[CALL_ARGUMENTS]), result=result(told))
 
 
 def model(part: Part) -> ModelFacts | None:

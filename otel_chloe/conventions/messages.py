@@ -6,10 +6,12 @@ parts, LangChain (plain, ``data`` and ``lc`` envelopes), Haystack. What is not u
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from otel_chloe.conventions.values import CUT, mapping, parsed, sequence, text
+from otel_chloe.conventions.values import CUT, literal, mapping, parsed, sequence, text
 from otel_chloe.part import CallRequest, CallResponse, Message
 
 _ROLES: Final = {
@@ -60,7 +62,27 @@ def _message(item: object) -> Message | None:
     if call_id or (role == "tool" and not responses and not builder.requests):
         responses = responses or (CallResponse(content, call_id, text(body.get("name"))),)
         return Message("tool", None, (), responses)
-    return Message(role, builder.text(), tuple(builder.requests), responses)
+    finish = body.get("finish_reason")
+    return Message(
+        role, builder.text(), tuple(builder.requests), responses, finish if isinstance(finish, str) else None
+    )
+
+
+def whole(told: tuple[Message, ...] | None) -> tuple[Message, ...] | None:
+    """Output messages with the pieces of a streamed answer (they carry an empty finish reason) put together."""
+    if not told or not any(message.finish == "" for message in told):
+        return told
+    pieces: list[str] = []
+    found: list[Message] = []
+    for message in told:
+        if message.finish == "" and not message.requests:
+            pieces.append(message.text or "")
+        else:
+            found.append(replace(message, text="".join([*pieces, message.text or ""]) or None))
+            pieces = []
+    if pieces:
+        found.append(Message("assistant", "".join(pieces)))
+    return tuple(found)
 
 
 def _role(found: Mapping[str, Any], body: Mapping[str, Any]) -> str:
@@ -130,7 +152,15 @@ class _Builder:
     def text_part(self, part: Mapping[str, Any]) -> None:
         value = part.get("content", part.get("text"))
         if isinstance(value, str) and value:
+            self._text_or_repr(value)
+
+    def _text_or_repr(self, value: str) -> None:
+        """A text, or the Python repr of a call that an instrumentation wrote as one."""
+        call = _REPR.match(value)
+        if call is None:
             self.texts.append(value)
+        else:
+            self.requests.append(CallRequest(call.group(3), _arguments(literal(call.group(1))), call.group(2)))
 
     def call_part(self, part: Mapping[str, Any]) -> None:
         inner = mapping(part.get("server_tool_call")) or part
@@ -159,7 +189,12 @@ class _Builder:
             return
         origin = mapping(found.get("origin")) or found
         content = found.get("response", found.get("content", found.get("result")))
-        self.responses.append(CallResponse(content, _id(found) or _id(origin) or _id(part), text(origin.get("name"))))
+        failed = found.get("status") == "error" or found.get("error") is True
+        call_id = _id(found) or _id(origin) or _id(part)
+        self.responses.append(CallResponse(content, call_id, text(origin.get("name")), False if failed else None))
+
+
+_REPR: Final = re.compile(r"^ResponseFunctionToolCall\(arguments=('.*?'), call_id='([^']*)', name='([^']*)'", re.DOTALL)
 
 
 def _id(part: Mapping[str, Any]) -> str | None:

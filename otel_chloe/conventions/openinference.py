@@ -14,7 +14,7 @@ from otel_chloe import gaps
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.genai import error_text
 from otel_chloe.conventions.messages import last_user_text, messages
-from otel_chloe.conventions.values import CUT, arguments, mapping, one_text, parsed, result, text, tool_message
+from otel_chloe.conventions.values import CUT, arguments, is_repr, mapping, one_text, parsed, result, text, tool_message
 from otel_chloe.part import (
     AGENT,
     CHAIN,
@@ -132,9 +132,21 @@ def _flat_message(row: Mapping[str, Any]) -> Message:
     role = {"developer": "system", "function": "tool"}.get(str(row.get("role", "")), str(row.get("role", "")))
     whole = text(row.get("content")) or ("\n".join(texts) if texts else None)
     call_id = text(row.get("tool_call_id"))
+    told = tuple(r for key, value in row.items() if key.startswith("function.") and (r := _flat_response(value)))
+    if told:
+        return Message("tool", None, (), told)
     if role == "tool" or call_id:
         return Message("tool", None, (), (CallResponse(whole, call_id, text(row.get("name"))),))
     return Message(role, whole, tuple(_flat_request(calls[n]) for n in sorted(calls) if "function.name" in calls[n]))
+
+
+def _flat_response(value: Any) -> CallResponse | None:
+    """AutoGen's results: one JSON object for each call that the message answers."""
+    found = mapping(parsed(value))
+    if found is None:
+        return None
+    ok = False if found.get("is_error") is True else None
+    return CallResponse(found.get("content"), text(found.get("call_id")), text(found.get("name")), ok)
 
 
 def _flat_request(call: Mapping[str, Any]) -> CallRequest:
@@ -148,9 +160,10 @@ def agent(part: Part) -> AgentFacts | None:
         return None
     given, told = parsed(raw.get("input.value")), parsed(raw.get("output.value"))
     metadata = mapping(parsed(raw.get("metadata"))) or {}
+    task = mapping(told) or {}
     return AgentFacts(
         name=text(metadata.get("lc_agent_name")) if part.kind is CHAIN else None,
-        prompt=_prompt(given),
+        prompt=_prompt(given) or (text(task.get("description")) if "raw" in task else None),
         output=_output(told, plain=part.kind is AGENT),
         input=None if given is CUT else given,
         gaps=(gaps.TRUNCATED,) if CUT in (given, told) else (),
@@ -172,7 +185,7 @@ def _prompt(given: Any) -> str | None:
 def _output(told: Any, *, plain: bool) -> str | None:
     """The answer in an output value. A text counts only on an agent: elsewhere it may be a repr that was cut."""
     if isinstance(told, str):
-        return told if plain and told else None
+        return told if plain and told and not is_repr(told) else None
     found = mapping(told)
     if found is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -58,12 +59,20 @@ def text(value: object) -> str | None:
 
 def literal(value: str) -> Any:
     """A Python repr of plain data as data; the text itself where it is not one."""
-    if len(value) > MAX_TEXT or value[:1] not in "{[(":
+    if len(value) > MAX_TEXT or value[:1] not in "{[('":
         return value
     try:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
+
+
+_REPR: Final = re.compile(r"^<?[A-Z]\w*(?:\(\w+=|\()[\w<'\"\[{]?|^<[\w.]+ object at 0x")
+
+
+def is_repr(value: str) -> bool:
+    """Whether a text is the Python repr of an object, not something that was said."""
+    return _REPR.match(value[:200]) is not None and ("=" in value[:200] or value.startswith("<"))
 
 
 _WRAPPER_KEYS: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
@@ -117,7 +126,7 @@ def tool_message(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def one_text(value: object) -> str | None:
     """The only text in a structured input: ``{"question": "..."}``, ``{"args": ["..."], "kwargs": {}}``."""
     if isinstance(value, str):
-        return value or None
+        return value if value and not is_repr(value) else None
     found = mapping(value)
     if found is None:
         return None
@@ -127,4 +136,4 @@ def one_text(value: object) -> str | None:
         flat.extend(sequence(item) or () if isinstance(item, (list, tuple)) else [item])
     texts = [v for v in flat if isinstance(v, str) and v]
     others = [v for v in flat if v is not None and not isinstance(v, (str, bool))]
-    return texts[0] if len(texts) == 1 and not others else None
+    return texts[0] if len(texts) == 1 and not others and not is_repr(texts[0]) else None

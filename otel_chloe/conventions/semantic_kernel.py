@@ -1,0 +1,49 @@
+"""Semantic Kernel: tools named ``plugin-function``, and an argument that an outer agent leaks into inner calls.
+
+Source: microsoft/semantic-kernel, python/semantic_kernel/utils/telemetry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from otel_chloe.conventions.convention import Convention
+from otel_chloe.conventions.genai import ARGUMENTS
+from otel_chloe.conventions.values import arguments, mapping
+from otel_chloe.part import Kind, Part, ToolFacts
+
+SCOPE: Final = "semantic_kernel"
+LEAKED: Final = "instructions_override"
+
+
+def kind(attributes: Mapping[str, Any], span_name: str, scope: str) -> Kind | None:
+    del attributes, span_name, scope
+
+
+def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | None:
+    del attributes, span_name, kind
+
+
+def without_plugin(name: str) -> str:
+    """``sites-restart_site`` is ``restart_site``; an agent that is its own plugin keeps its name whole."""
+    plugin, _, function = name.partition("-")
+    return function if function and function != plugin else name
+
+
+def tool(part: Part) -> ToolFacts | None:
+    if not part.scope.startswith(SCOPE):
+        return None
+    given = mapping(arguments(part.raw.get(ARGUMENTS)))
+    if given is None or LEAKED not in given or "messages" in given:
+        return None
+    return ToolFacts(arguments={key: value for key, value in given.items() if key != LEAKED})
+
+
+SEMANTIC_KERNEL: Final = Convention(
+    title="Semantic Kernel",
+    source="https://github.com/microsoft/semantic-kernel/tree/main/python/semantic_kernel/utils/telemetry",
+    kind=kind,
+    name=name,
+    tool=tool,
+)
