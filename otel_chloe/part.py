@@ -143,4 +143,5 @@ class Part:
     vocabulary: bool = True
     named: bool = False
     foreign: bool = False
+    size: int = 0
     links: tuple[int, ...] = ()

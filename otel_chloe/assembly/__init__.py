@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from otel_chloe.assembly.assembler import Closed, Limits, RunAssembler, Tree
 from otel_chloe.assembly.build import Builder
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.join import join_traces
@@ -11,7 +12,7 @@ from otel_chloe.assembly.runs import delimit
 from otel_chloe.part import Part
 from otel_chloe.run import Run
 
-__all__ = ["assemble"]
+__all__ = ["Closed", "Limits", "RunAssembler", "Tree", "assemble"]
 
 
 def assemble(parts: Iterable[Part]) -> list[Run]:

@@ -14,7 +14,7 @@ from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, CHAIN, ERROR, MODEL, TOOL, WORKFLOW, AgentFacts, Part
 from otel_chloe.run import End, Gap, Run, ToolCall
 
-NO_TOOL_SPANS = ("instrumentation.crewai", "genai.smolagents")
+NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
 """Scopes of instrumentations that make agent spans and neither tool nor model spans."""
 
 
@@ -71,6 +71,20 @@ class Builder:
             resource=head.resource,
             sampled=head.sampled,
         )
+
+    def named_run(self) -> Run:
+        """The run as its identity alone: agent and ids."""
+        first = self.group.agents[0] if self.group.agents else None
+        head = first or self.group.parts[0]
+        name = self.name_of(first, first.reader.agent(first) if first is not None else AgentFacts())
+        return Run(agent=name, trace_id=f"{head.trace_id:032x}", span_id=f"{head.span_id:016x}", sampled=head.sampled)
+
+    def named_run_of(self, part: Part) -> Run:
+        """The run or sub-run of the agent that made a call, as its identity alone."""
+        for above in self.forest.above(part):
+            if above.kind is AGENT and above.name:
+                return Run(agent=above.name, trace_id=f"{above.trace_id:032x}", span_id=f"{above.span_id:016x}")
+        return self.named_run()
 
     def name_of(self, part: Part | None, facts: AgentFacts) -> str | None:
         if part is None:

@@ -7,12 +7,17 @@ from otel_chloe.assembly.runs import Delimited, Group
 from otel_chloe.part import MODEL, TOOL, Part
 
 
-def join_traces(found: Delimited) -> list[Group]:
-    """The groups, with the spans that belong to them from other traces; bare model calls that are left are groups."""
-    alone = [model for model in found.bare_models if not _join_model(model, found.groups)]
+def join_traces(found: Delimited, *, alone: bool = True) -> list[Group]:
+    """The groups, with the spans that belong to them from other traces.
+
+    With ``alone``, bare model calls that are left are runs of their own; else they are left out.
+    """
+    left = [model for model in found.bare_models if not _join_model(model, found.groups)]
     for tool in found.orphan_tools:
         _join_tool(tool, found.groups)
-    bare = [Group(call.parts[0], [call.parts[0]], call.parts, bare=True) for call in model_calls(alone)]
+    if not alone:
+        return found.groups
+    bare = [Group(call.parts[0], [call.parts[0]], call.parts, bare=True) for call in model_calls(left)]
     for group in bare:
         group.roots = [group.parts[0]]
     return [*found.groups, *bare]

@@ -28,7 +28,7 @@ from otel_chloe.conventions.span import SpanLike
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Kind, Part
 
-__all__ = ["CONVENTIONS", "PSEUDO_TOOLS", "kind_of", "read"]
+__all__ = ["CONVENTIONS", "PSEUDO_TOOLS", "is_foreign", "kind_of", "read", "slim"]
 
 CONVENTIONS: Final[tuple[Convention, ...]] = (
     GOOGLE_ADK,
@@ -118,6 +118,31 @@ FOREIGN_KEYS: Final = (
 def is_foreign(attributes: Mapping[str, Any], span_kind: Any) -> bool:
     """Whether a span that no convention knows belongs to another trade: it has a peer, or says what it talks to."""
     return getattr(span_kind, "value", span_kind) != 0 or any(key in attributes for key in FOREIGN_KEYS)
+
+
+def slim(span: SpanLike) -> Part | None:
+    """What an ended span says, as a part that keeps only what a run needs of the span."""
+    part = read(span)
+    if part is None:
+        return None
+    raw = {key: value for key, value in part.raw.items() if not key.startswith(DROPPED)} if part.vocabulary else {}
+    part.raw = raw
+    part.size = sum(len(value) for value in raw.values() if isinstance(value, str))
+    return part
+
+
+DROPPED: Final = (
+    "gen_ai.tool.definitions",
+    "gen_ai.system_instructions",
+    "gen_ai.usage.",
+    "gen_ai.request.",
+    "llm.tools.",
+    "llm.invocation_parameters",
+    "llm.token_count.",
+    "logfire.",
+    "model_request_parameters",
+)
+"""Attributes that no run needs: what a part of a live run does not keep."""
 
 
 def _code(status: Any) -> int:
