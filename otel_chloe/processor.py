@@ -171,13 +171,17 @@ class ScoringSpanProcessor(SpanProcessor):
             return
         attributes = span.attributes or {}
         kind, convention = kind_of(attributes, span.name, scope.name if scope is not None else "")
-        del kind
         if convention is None and is_foreign(attributes, span.kind):
             return
         parent = span.parent
         orphan = False
         if parent is not None and not parent.is_remote:
             orphan = not trace.get_current_span(parent_context).is_recording()
+        if orphan and parent is not None and kind is not AGENT:
+            waiting = self._assembler.tree_with(span.context.trace_id, parent.span_id)
+            if waiting is not None:
+                self._assembler.started(waiting, span.context.span_id, span)
+                return
         tree = self._assembler.began(span.context.trace_id, span.context.span_id, span, orphan=orphan)
         tree.origin = origin_of(span)
         if self._scores:

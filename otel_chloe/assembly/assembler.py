@@ -48,6 +48,7 @@ class Tree:
         "late",
         "open",
         "origin",
+        "orphan",
         "ours",
         "parts",
         "root_id",
@@ -67,6 +68,7 @@ class Tree:
         self.late = late
         self.closed = False
         self.origin: Any = None
+        self.orphan = False
         self.ours = False
         self.unhooked = False
 
@@ -96,6 +98,7 @@ class RunAssembler:
         self._count = count
         self.tree_of: dict[int, Tree] = {}
         self.trees: dict[int, Tree] = {}
+        self._of_trace: dict[int, list[Tree]] = {}
         self._closing: dict[int, Tree] = {}
         self._loose: list[tuple[Part, Tree]] = []
         self._finished: dict[int, int] = {}
@@ -106,10 +109,19 @@ class RunAssembler:
     def began(self, trace_id: int, span_id: int, span: Any, *, orphan: bool = False) -> Tree:
         """A span with nothing of ours above it: a new tree. ``orphan``: its parent was ours, and has ended."""
         tree = Tree(trace_id, span_id, late=orphan and trace_id in self._finished)
+        tree.orphan = orphan
         tree.open[span_id] = span
         self.trees[id(tree)] = tree
+        self._of_trace.setdefault(trace_id, []).append(tree)
         self.tree_of[span_id] = tree
         return tree
+
+    def tree_with(self, trace_id: int, span_id: int) -> Tree | None:
+        """The tree, still waiting to be closed, in which a span has ended. Only for spans whose parent is over."""
+        for tree in self._of_trace.get(trace_id, ()):
+            if not tree.closed and any(part.span_id == span_id for part in tree.parts):
+                return tree
+        return None
 
     def started(self, tree: Tree, span_id: int, span: Any) -> None:
         """A span below one that is open."""
@@ -123,6 +135,8 @@ class RunAssembler:
             if part.kind is not OTHER:
                 self._count(SPANS_LATE, 1)
             return
+        if part.span_id == tree.root_id and not tree.orphan:
+            part.remote_parent = True  # what stands above it is of another trade, not missing
         tree.bytes += size
         tree.parts.append(part)
 
@@ -185,7 +199,7 @@ class RunAssembler:
 
     def forget(self) -> None:
         """Drops everything held: in a forked child, it is the parent's."""
-        for held in (self.tree_of, self.trees, self._closing, self._finished):
+        for held in (self.tree_of, self.trees, self._of_trace, self._closing, self._finished):
             held.clear()
         self._loose.clear()
 
@@ -321,6 +335,11 @@ class RunAssembler:
     def _drop(self, tree: Tree) -> None:
         tree.closed = True
         self.trees.pop(id(tree), None)
+        siblings = self._of_trace.get(tree.trace_id, [])
+        if len(siblings) < 2:
+            self._of_trace.pop(tree.trace_id, None)
+        elif tree in siblings:
+            siblings.remove(tree)
         self._closing.pop(id(tree), None)
         for span_id in list(tree.open):
             self.tree_of.pop(span_id, None)

@@ -83,6 +83,8 @@ def _root_of(forest: Forest, part: Part, kinds: dict[int, Kind]) -> Part | None:
     local: Part | None = None
     for above in forest.above(part):
         kind = kinds[id(above)]
+        if agent is not None and above.end < agent.start:
+            break  # a leaked context: the agent started after all that stands above it was over
         if kind is AGENT:
             agent = above
         elif kind in _FRAME:
