@@ -21,19 +21,20 @@ from opentelemetry.trace import TracerProvider
 
 from otel_chloe.assembly import Tree
 from otel_chloe.config import Rules, Settings, load_rules
-from otel_chloe.conventions import is_foreign, kind_of, read, slim
+from otel_chloe.conventions import is_foreign, is_named, kind_of, read, read_open, slim
 from otel_chloe.errors import ConfigError
 from otel_chloe.health import Health
-from otel_chloe.mark import Outcome
-from otel_chloe.part import AGENT, OTHER, TOOL, Part
+from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
 from otel_chloe.pipeline.scoring import Forbidden, Full, Pipeline, watched
-from otel_chloe.run import Run
-from otel_chloe.scorers import outcomes, outcomes_under
+from otel_chloe.scorers import outcomes_under
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Sinks, mark_attributes, origin_of
 
 RULES: Final = "OTEL_CHLOE_RULES"
 NO_ROOM: Final = "no_room_on_span"
+
+MOST_DEPTH: Final = 64
+"""Open spans above a tool span that are looked at for an agent."""
 
 _raises = "OTEL_CHLOE_RAISE" in os.environ
 """Our own tests ask hooks to raise what they would count."""
@@ -88,7 +89,7 @@ class ScoringSpanProcessor(SpanProcessor):
             )
 
         self._settings = chosen
-        self._pipeline = Pipeline(self._rules, chosen, read, sinks)
+        self._pipeline = Pipeline(self._rules, chosen, read_open, sinks)
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._forbidden = _forbidden_names(self._rules)
@@ -111,7 +112,7 @@ class ScoringSpanProcessor(SpanProcessor):
                 span_id = context.span_id
                 tree.open[span_id] = span
                 self._tree_of[span_id] = tree
-                if self._names_agents and _looks_like_agent(span):
+                if tree.watched and _looks_like_agent(span):
                     self._hook(span, tree)
         except Exception as error:
             self._guard("on_start", error)
@@ -154,7 +155,9 @@ class ScoringSpanProcessor(SpanProcessor):
             pipeline.wake()
         if part.span_id == tree.root_id or part.kind is AGENT or not tree.open:
             pipeline.worker.hand_over(tree)
-        elif part.kind is TOOL:
+        elif part.kind is TOOL or part.kind is MODEL:
+            if tree.watched and part.parent_id != tree.root_id:
+                self._hook_above(tree, part)
             if part.short_name in self._forbidden or part.name in self._forbidden:
                 pipeline.worker.hand_over(Forbidden(tree, part))
             if tree.unhooked:
@@ -185,7 +188,20 @@ class ScoringSpanProcessor(SpanProcessor):
         tree = self._assembler.began(span.context.trace_id, span.context.span_id, span, orphan=orphan)
         tree.origin = origin_of(span)
         if self._scores:
+            # An agent below is a run of its own where the root is none, or where the rules name it.
+            tree.watched = self._names_agents or kind is not AGENT or not is_named(attributes)
             self._hook(span, tree)
+
+    def _hook_above(self, tree: Tree, part: Part) -> None:
+        """Hook the open spans above a tool or model span: one of them may turn out to be an agent only at its end."""
+        parent_id = part.parent_id
+        for _ in range(MOST_DEPTH):
+            span = tree.open.get(parent_id)
+            if span is None or parent_id == tree.root_id:
+                return
+            if "end" not in span.__dict__:
+                self._hook(span, tree)
+            parent_id = span.parent.span_id if span.parent is not None else None
 
     def _hook(self, span: Span, tree: Tree) -> None:
         """Have :meth:`_write` called when the span's own ``end()`` is, while it still takes attributes.
@@ -231,16 +247,14 @@ class ScoringSpanProcessor(SpanProcessor):
         if tree.closed or not span.is_recording():
             return
         part = read(span)
-        if part is None:
+        if part is None or (part.kind is not AGENT and part.span_id != tree.root_id):
             return
         found = self._assembler.runs_at(tree, part, time_ns())
         if found is None:
             return
         run, top = found
-        if top:
-            said = [outcome for scored, outcome in outcomes(run, self._rules) if scored is run]
-        else:
-            said = self._sub_outcomes(run)
+        held = self._rules.for_run(run.agent) if top else self._rules.named(run.agent)
+        said = list(outcomes_under(run, held, run.trace_id))
         if not said:
             return
         attributes, whole = mark_attributes(said, reasons=self._settings.reasons, room=_room(span))
@@ -248,10 +262,6 @@ class ScoringSpanProcessor(SpanProcessor):
             self._pipeline.health.count(NO_ROOM)
         if attributes:
             span.set_attributes(attributes)
-
-    def _sub_outcomes(self, run: Run) -> list[Outcome]:
-        named = self._rules.named(run.agent)
-        return list(outcomes_under(run, named, run.trace_id)) if named is not None else []
 
     def _write_live(self, tree: Tree) -> None:
         """The last resort, for a root that takes no hook: marks so far, at the end of each tool."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from otel_chloe.assembly.build import Builder
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.join import join_traces
-from otel_chloe.assembly.runs import Group, delimit
+from otel_chloe.assembly.runs import Group, delimit, hands_over
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
 from otel_chloe.run import End, Run
 
@@ -55,6 +55,7 @@ class Tree:
         "seen",
         "trace_id",
         "unhooked",
+        "watched",
     )
 
     def __init__(self, trace_id: int, root_id: int, *, late: bool = False) -> None:
@@ -71,6 +72,7 @@ class Tree:
         self.orphan = False
         self.ours = False
         self.unhooked = False
+        self.watched = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,10 @@ class RunAssembler:
         ending.end = ending.end or now_ns
         for group in delimit(forest).groups:
             if group.root is ending or ending in group.agents:
-                return Builder(forest, group, "root_ended", complete=True).run(), True
+                if hands_over(group, ending):
+                    return None
+                top = not any(_works(above, parts) for above in forest.above(ending))
+                return Builder(forest, group, "root_ended", complete=True).run(), top
             if ending in group.parts and ending.kind is AGENT:
                 whole = Builder(forest, group, "root_ended", complete=True).run()
                 return next(((sub, False) for sub in whole.sub_runs if sub.span_id == f"{ending.span_id:016x}"), None)
@@ -374,3 +379,10 @@ class RunAssembler:
             Closed(Builder(forest, group, "root_ended", complete=True).run(), tree_of[id(group.parts[0])])
             for group in groups
         ]
+
+
+def _works(above: Part, parts: Sequence[Part]) -> bool:
+    """Whether an open span that does not tell its kind yet acts like an agent: models or tools ran right below it."""
+    if above.vocabulary or above.foreign:
+        return False
+    return any(p.parent_id == above.span_id and p.scope == above.scope and p.kind in (MODEL, TOOL) for p in parts)

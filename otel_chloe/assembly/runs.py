@@ -186,6 +186,19 @@ def _message_edge(forest: Forest, group: Group, root: Part) -> bool:
     return any(p.span_id in linked and p.parent_id in around for p in forest.parts if p.trace_id == root.trace_id)
 
 
+def hands_over(group: Group, agent: Part) -> bool:
+    """Whether the last thing an agent did was to hand over, so that its run goes on in another agent."""
+    last = max((p for p in group.parts if p.kind in (TOOL, HANDOFF)), key=lambda p: p.start, default=None)
+    models = [p for p in group.parts if p.kind is MODEL]
+    newest = max(models, key=lambda p: p.start, default=None)
+    if last is not None and (newest is None or last.start >= newest.start):
+        return last.kind is HANDOFF or (last.name or "").startswith(_TRANSFER)
+    if newest is None or newest.parent_id is None or agent.end < newest.end:
+        return False
+    told = newest.reader.model(newest).output or ()
+    return any(request.name.startswith(_TRANSFER) for message in told for request in message.requests)
+
+
 def _handed(forest: Forest, group: Group, root: Part) -> bool:
     """Whether the group's last agent handed over to ``root``: by a handoff span, a transfer tool, or a message."""
     if group.agents and group.agents[-1].end > root.start:

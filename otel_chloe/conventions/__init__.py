@@ -5,6 +5,7 @@ The table is in the order in which a convention is believed where several speak 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -26,9 +27,9 @@ from otel_chloe.conventions.semantic_kernel import SEMANTIC_KERNEL, without_plug
 from otel_chloe.conventions.smolagents import SMOLAGENTS
 from otel_chloe.conventions.span import SpanLike
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Kind, Part
+from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, WORKFLOW, Kind, Part
 
-__all__ = ["CONVENTIONS", "PSEUDO_TOOLS", "is_foreign", "kind_of", "read", "slim"]
+__all__ = ["CONVENTIONS", "PSEUDO_TOOLS", "is_foreign", "is_named", "kind_of", "read", "read_open", "slim"]
 
 CONVENTIONS: Final[tuple[Convention, ...]] = (
     GOOGLE_ADK,
@@ -105,6 +106,29 @@ def read(span: SpanLike) -> Part | None:
     return part
 
 
+def is_named(attributes: Mapping[str, Any]) -> bool:
+    """Whether an agent span carries its agent's name, so that none need be guessed from the span's."""
+    return any(key in attributes for key in AGENT_NAME_KEYS)
+
+
+def read_open(span: SpanLike) -> Part | None:
+    """What an open span says so far. Many say nothing before their end: then their name is the best guess."""
+    part = read(span)
+    if part is not None and not part.vocabulary and not part.foreign:
+        hint = next((kind for pattern, kind in NAME_HINTS if pattern.match(part.span_name)), None)
+        if hint is not None:
+            part.kind, part.vocabulary = hint, True
+            part.name = GENAI.name(part.raw, part.span_name, hint) or part.span_name.rpartition(".")[0] or None
+    return part
+
+
+NAME_HINTS: Final[tuple[tuple[re.Pattern[str], Kind], ...]] = (
+    (re.compile(r"invoke_agent\b|.+\.agent$"), AGENT),
+    (re.compile(r"execute_tool\b|.+\.tool$"), TOOL),
+    (re.compile(r"invoke_workflow\b|invocation\b|.+\.workflow$"), WORKFLOW),
+    (re.compile(r"chat\b|generate_content\b"), MODEL),
+)
+
 FOREIGN_KEYS: Final = (
     "http.request.method",
     "http.method",
@@ -160,7 +184,7 @@ def _identify(part: Part) -> None:
     elif part.kind is MODEL:
         part.call_id = _text(raw.get(RESPONSE_ID))
     elif part.kind is AGENT:
-        part.named = any(key in raw for key in AGENT_NAME_KEYS)
+        part.named = is_named(raw)
     agent = raw.get(AGENT_NAME)
     part.agent = agent if isinstance(agent, str) and agent not in PLACEHOLDER_NAMES else None
     part.conversation = _text(raw.get(CONVERSATION)) or _text(raw.get("session.id"))

@@ -1,0 +1,179 @@
+"""Loads rules. A wrong file fails here, at start, with the place and with what to write instead."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from otel_chloe.config.document import Document, Key, read_document
+from otel_chloe.config.rules import AgentRules, Rules
+from otel_chloe.errors import ConfigError
+from otel_chloe.expected import ExpectedCalls, camel, contradictions, unknown_key
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+RULES_VARIABLE: Final = "OTEL_CHLOE_RULES"
+"""The environment variable that names the rules file where none is given."""
+
+_logger = logging.getLogger("otel_chloe.config")
+
+
+class _Problem(NamedTuple):
+    path: tuple[Key, ...]
+    text: str
+    at_key: bool = False
+
+
+def load_rules(source: str | PathLike[str] | Mapping[str, object] | Rules | None = None) -> Rules:
+    """Load rules from a file's path (YAML or JSON) or from a mapping of the same shape.
+
+    None takes the path from ``OTEL_CHLOE_RULES``, and no rules where that is not set. Rules are returned as they are.
+    Lists that contradict each other, and names that look like patterns, are warned about in the log.
+
+    Raises :class:`~otel_chloe.errors.ConfigError`: one line for each mistake, with file, line and column.
+    """
+    if isinstance(source, Rules):
+        return source
+    if source is None:
+        source = os.environ.get(RULES_VARIABLE) or None
+        if source is None:
+            return Rules()
+    document = _document(source)
+    rules = _rules(document, None if isinstance(source, Mapping) else document.name)
+    _warn(document, rules)
+    return rules
+
+
+def _document(source: object) -> Document:
+    if isinstance(source, Mapping):
+        return Document("rules", _plain(cast("Mapping[object, object]", source)))
+    if isinstance(source, str) and "\n" in source:
+        raise ConfigError("rules: this is a text of several lines, not a path. Write a path, or give a mapping.")
+    if isinstance(source, str | PathLike):
+        return read_document(cast("str | PathLike[str]", source))
+    kind = type(source).__name__
+    raise ConfigError(f"rules: {source!r} is a {kind}. Write the path of a rules file, or give a mapping.")
+
+
+def _plain(value: object) -> object:
+    """Any kind of mapping as a dict, which is what the schema takes."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in cast("Mapping[object, object]", value).items()}
+    return value
+
+
+def _rules(document: Document, name: str | None) -> Rules:
+    from pydantic import ValidationError
+
+    from otel_chloe.config.schema import RulesFile
+
+    try:
+        file = RulesFile.model_validate(document.value)
+    except ValidationError as error:
+        raise _config_error(document, _problems(document, error)) from None
+    lacking = "lines need a model to judge them. Write judge: {model: …}, or model: beside the lines."
+    unjudged = [_Problem(("agents", name, "expectations"), lacking, at_key=True) for name in file.unjudged()]
+    if unjudged:
+        raise _config_error(document, unjudged)
+    return file.rules(name)
+
+
+def _problems(document: Document, error: ValidationError) -> list[_Problem]:
+    return [_problem(document, details) for details in error.errors(include_url=False)]
+
+
+def _problem(document: Document, details: ErrorDetails) -> _Problem:
+    from otel_chloe.config.schema import REFUSED, keys_at
+
+    loc = details["loc"]
+    is_key = bool(loc) and loc[-1] == "[key]"
+    path = _written(document.value, loc[:-1] if is_key else loc)
+    kind = details["type"]
+    if kind == "extra_forbidden":
+        return _Problem(path, _extra_key(path[-1], keys_at(loc[:-1])), at_key=True)
+    if kind == "invalid_key":
+        return _Problem(path, f"the key {path[-1]!r} is not a text. Write it in quotes.", at_key=True)
+    if kind in {"model_type", "dict_type"}:
+        return _Problem(path, _no_mapping(details["input"], keys_at(loc)))
+    known = details.get("ctx", {}).get("error")
+    return _Problem(path, str(known or details["msg"]), at_key=is_key or kind == REFUSED)
+
+
+def _extra_key(key: Key, known: Sequence[str]) -> str:
+    """An unknown key, or a known one that stands there in its other spelling too."""
+    for name in known:
+        if key in {name, camel(name)}:
+            return f"{camel(name)} is given twice, in both spellings. Write it once."
+    return unknown_key(key, known)
+
+
+def _no_mapping(value: object, known: Sequence[str]) -> str:
+    keys = f"the keys {', '.join(camel(name) for name in known)}" if known else "a key for each agent"
+    what = "nothing stands here" if value is None else f"{value!r} is not a mapping"
+    return f"{what}. Write a mapping with {keys}."
+
+
+def _written(value: object, loc: Sequence[int | str]) -> tuple[Key, ...]:
+    """The path as the file spells it: the schema may name a key in its other spelling."""
+    path: list[Key] = []
+    for step in loc:
+        key: Key = step
+        if isinstance(value, Mapping):
+            items = cast("Mapping[Key, object]", value)
+            if key not in items:
+                same = [k for k in items if isinstance(k, str) and camel(k) == camel(str(step))]
+                key = same[0] if same else key
+            value = items.get(key)
+        elif isinstance(value, list | tuple) and isinstance(step, int):
+            value = cast("Sequence[object]", value)[step]
+        path.append(key)
+    return tuple(path)
+
+
+def _config_error(document: Document, problems: Sequence[_Problem]) -> ConfigError:
+    placed = [(document.place(problem.path, at_key=problem.at_key), problem) for problem in problems]
+    placed.sort(key=lambda pair: pair[0] or (0, 0))
+    return ConfigError("\n".join(f"{document.at(place)}: {_said(problem)}" for place, problem in placed))
+
+
+def _said(problem: _Problem) -> str:
+    # A key that is no text cannot be told from an index; its own message names it.
+    path = problem.path[:-1] if problem.at_key and not isinstance(problem.path[-1], str) else problem.path
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+    return f"{where}: {problem.text}" if where else problem.text
+
+
+def _warn(document: Document, rules: Rules) -> None:
+    """Warn about what can be meant, but hardly is."""
+    everyone = _doubts(rules.everyone) if rules.everyone else []
+    inherited = {problem.text for problem in everyone}
+    named = [problem for entry in [*rules.alone.values(), *rules.joined.values()] for problem in _doubts(entry)]
+    own = [problem for problem in named if problem.text not in inherited]
+    for problem in dict.fromkeys(everyone + own):
+        _logger.warning("%s: %s", document.at(document.place(problem.path)), _said(problem))
+
+
+def _doubts(entry: AgentRules) -> list[_Problem]:
+    at: tuple[Key, ...] = ("agents", entry.agent)
+    found: list[_Problem] = []
+    if entry.calls is not None:
+        found += [_Problem((*at, "calls"), text) for text in contradictions(entry.calls)]
+        found += [_Problem((*at, "calls"), _exact(name)) for name in _names(entry.calls) if "*" in name]
+    if entry.expectations is not None:
+        found += [_Problem((*at, "expectations"), text) for text in contradictions(entry.expectations.outcome)]
+    if "*" in entry.agent and entry.agent != "*":
+        found.append(_Problem(at, _exact(entry.agent)))
+    return found
+
+
+def _names(expected: ExpectedCalls) -> list[str]:
+    return [*expected.must_call, *expected.must_not_call, *expected.at_most_once]
+
+
+def _exact(name: str) -> str:
+    return f"{name!r} is taken as it stands: names are exact, there are no patterns"

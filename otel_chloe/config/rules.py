@@ -1,0 +1,132 @@
+"""The rules as plain values: what is expected of which agent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Final, Literal, TypeAlias, get_args
+
+from otel_chloe.config.settings import Settings
+from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
+
+Severity: TypeAlias = Literal["page", "ticket", "none"]
+"""How much a broken rule matters: a label on metrics, for alerts. ``none`` is a rule on trial."""
+
+SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRules:
+    """The model that judges, and what it may cost.
+
+    ``model`` is a name that litellm or the maker of the model knows. ``timeout_s`` is for one call, ``concurrency``
+    the calls at one time; the two amounts are hard stops in US dollars, for each process.
+    """
+
+    model: str | None = None
+    timeout_s: float = 30.0
+    concurrency: int = 8
+    usd_per_hour: float = 1.0
+    usd_per_day: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectations:
+    """What a model is to judge of a run.
+
+    ``threshold`` is the share of lines that passes, inclusive; ``min_decided`` the share of lines that must have been
+    decided to pass; ``sample`` the share of runs that are judged. All are from 0 to 1. ``model`` is the judge's, and
+    is set wherever there are lines.
+    """
+
+    outcome: ExpectedOutcome = field(default_factory=ExpectedOutcome)
+    threshold: float = 0.8
+    min_decided: float = 1.0
+    sample: float = 1.0
+    model: str | None = None
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether there is anything to judge."""
+        return bool(self.outcome.should or self.outcome.should_not)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRules:
+    """What is expected of one agent, or (``agent`` is ``*``) of every agent. None: no rule of that kind.
+
+    ``digests`` maps a scorer's name to a hash of all that its mark depends on here.
+    """
+
+    agent: str
+    purpose: str | None = None
+    calls: ExpectedCalls | None = None
+    expectations: Expectations | None = None
+    severity: Severity | None = None
+    digests: Mapping[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        digests: dict[str, str] = {}
+        if self.calls is not None:
+            digests["calls"] = _digest_of_calls(self.calls)
+        if self.expectations is not None:
+            digests["expectations"] = _digest_of_expectations(self.expectations, self.purpose)
+        object.__setattr__(self, "digests", digests)
+
+
+def _digest_of_calls(expected: ExpectedCalls) -> str:
+    """A hash that the order of the names does not change, as it does not change the score."""
+    lists = [sorted(names) for names in (expected.must_call, expected.must_not_call, expected.at_most_once)]
+    return digest(lists, expected.count, expected.per)
+
+
+def _digest_of_expectations(expected: Expectations, purpose: str | None) -> str:
+    """A hash of what the judge is asked and how its answer is weighed. How many runs are judged changes no mark."""
+    return digest(purpose, asdict(expected.outcome), expected.threshold, expected.min_decided, expected.model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """All rules, as :func:`~otel_chloe.config.load_rules` makes them; it is the way to make one.
+
+    ``everyone`` holds for every top-level run. ``alone`` are the entries of named agents as they were written, for
+    their sub-runs; ``joined`` the same with ``everyone`` added, for their top-level runs. ``source`` names the file.
+    """
+
+    everyone: AgentRules | None = None
+    alone: Mapping[str, AgentRules] = field(default_factory=dict[str, AgentRules])
+    joined: Mapping[str, AgentRules] = field(default_factory=dict[str, AgentRules])
+    judge: JudgeRules = field(default_factory=JudgeRules)
+    settings: Settings = field(default_factory=Settings)
+    source: str | None = None
+
+    def named(self, agent: str | None) -> AgentRules | None:
+        """The entry of exactly this agent, as written: what holds for its sub-runs."""
+        return None if agent is None else self.alone.get(agent)
+
+    def for_run(self, agent: str | None) -> AgentRules | None:
+        """What holds for a top-level run of this agent: the rules for everyone and its own."""
+        return self.everyone if agent is None else self.joined.get(agent, self.everyone)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that have an entry of their own, in the order of the file."""
+        return tuple(self.alone)
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that marks depend on; the settings are not part of it."""
+        everyone = _digests(self.everyone) if self.everyone else None
+        return digest(everyone, {name: _digests(rules) for name, rules in self.alone.items()})
+
+
+def _digests(rules: AgentRules) -> list[object]:
+    return [dict(rules.digests), rules.severity]
+
+
+def digest(*values: object) -> str:
+    """A hash of plain values, 32 hex digits, the same in every process."""
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

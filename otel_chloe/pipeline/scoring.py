@@ -1,0 +1,167 @@
+"""From closed runs to marks out in telemetry: what the worker does with what the hooks hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from time import monotonic, time_ns
+from typing import Any, Final, TypeAlias
+
+from otel_chloe.assembly import Closed, Limits, RunAssembler, Tree
+from otel_chloe.config import AgentRules, Rules, Settings
+from otel_chloe.health import Health
+from otel_chloe.mark import Violation
+from otel_chloe.part import Part
+from otel_chloe.pipeline.worker import Work, Worker
+from otel_chloe.run import Run
+from otel_chloe.scorers import outcomes
+from otel_chloe.sinks import Sinks, Watched
+
+RUNS_OPEN: Final = "runs_open"
+_LEAST_TICK_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """A call of a tool that some rule forbids ended, in a run that is still open."""
+
+    tree: Tree
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """A tree went over a limit of its own."""
+
+    tree: Tree
+
+
+Item: TypeAlias = Tree | Forbidden | Full
+
+
+class Pipeline:
+    """Scores runs as they close, and sends their marks out. Its methods for hooks take no lock.
+
+    Args:
+        rules: What is expected of whom.
+        settings: Limits and switches.
+        describe: Reads an open span as a part.
+        sinks: Makes the sinks, given the health and what they call when a provider is first seen.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        settings: Settings,
+        describe: Callable[[Any], Part | None],
+        sinks: Callable[[Health, Callable[[], None]], Sinks],
+    ) -> None:
+        self.rules = rules
+        self.settings = settings
+        self.health = Health(monotonic)
+        self.assembler = RunAssembler(_limits(settings), describe, self.health.count)
+        work: Work[Item] = Work(self._take, self._tick, self._close, self._forked)
+        self.worker: Worker[Item] = Worker(work, self.health, clock=monotonic, shutdown_s=settings.shutdown_s)
+        self._sinks = sinks(self.health, self.worker.register_exit)
+        self.awake = False
+
+    # --- called by hooks ---------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """The first span that is ours was seen: from here on the worker looks after what is open."""
+        self.awake = True
+        self.worker.wake()
+
+    # --- called by the application -----------------------------------------------------------------------------------
+
+    def flush(self, timeout_s: float) -> bool:
+        """Closes what is finished, and sends its marks out. True at once where nothing was ever seen."""
+        return not self.awake or self.worker.flush(timeout_s)
+
+    def shutdown(self) -> bool:
+        """Closes everything, sends its marks out, and ends the worker."""
+        return self.worker.shutdown(self.settings.shutdown_s)
+
+    def stats(self) -> dict[str, int]:
+        return {**self.health.stats(), RUNS_OPEN: self.assembler.open_runs}
+
+    # --- called by the worker ----------------------------------------------------------------------------------------
+
+    def _take(self, item: Item) -> None:
+        if isinstance(item, Tree):
+            self.assembler.closing(item)
+        elif isinstance(item, Forbidden):
+            self._forbidden(item)
+        elif not item.tree.closed:
+            self._emit(self.assembler.full(item.tree, time_ns()))
+
+    def _tick(self, now: float) -> float | None:
+        self._emit(self.assembler.due(now, time_ns()))
+        self._sinks.publish(open_runs=self.assembler.open_runs)
+        if not self.assembler.open_runs:
+            return None
+        return max(now + _LEAST_TICK_S, self.assembler.next_due(now))
+
+    def _close(self, everything: bool) -> None:  # noqa: FBT001 - the worker's own call
+        now_ns = time_ns()
+        self._emit(self.assembler.close_all(now_ns) if everything else self.assembler.flush(now_ns))
+        self._sinks.publish(open_runs=self.assembler.open_runs)
+
+    def _forked(self) -> None:
+        self.assembler.forget()
+        self.awake = False
+
+    def _emit(self, closed: Iterable[Closed]) -> None:
+        for each in closed:
+            try:
+                found = outcomes(each.run, self.rules)
+                self._sinks.emit(each.run, found, origin=each.tree.origin)
+            except Exception as error:  # noqa: BLE001 - one run that cannot be scored must not take others with it
+                self.health.failed("scoring a run", error)
+
+    def _forbidden(self, item: Forbidden) -> None:
+        """Counts a broken must_not_call now, for an alert that need not wait for the run's end."""
+        for run, agent in self.assembler.runs_of(item.tree, item.part, time_ns()):
+            self._count_forbidden(run, self.rules.for_run(run.agent), item.part)
+            if agent.span_id != run.span_id:
+                self._count_forbidden(agent, self.rules.named(agent.agent), item.part)
+
+    def _count_forbidden(self, run: Run, rules: AgentRules | None, part: Part) -> None:
+        if rules is None or rules.calls is None or rules.calls.count != "attempted":
+            return
+        for name in dict.fromkeys((part.short_name, part.name)):
+            if name is not None and name in rules.calls.must_not_call:
+                self._sinks.violation(run, Violation("must_not_call", name), severity=rules.severity)
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        settle_s=settings.settle_s,
+        idle_s=settings.idle_s,
+        max_spans=settings.max_spans,
+        max_bytes=settings.max_bytes,
+        max_open_runs=settings.max_open_runs,
+        max_open_bytes=settings.max_open_bytes,
+        remembered_runs=settings.remembered_runs,
+    )
+
+
+def watched(rules: Rules) -> tuple[Watched, ...]:
+    """The agents that the rules name, with what may be said of each."""
+    return tuple(_watched(name, rules.for_run(name)) for name in rules.agents)
+
+
+def _watched(agent: str, rules: AgentRules | None) -> Watched:
+    if rules is None:
+        return Watched(agent, ())
+    expected = rules.calls
+    violations = (
+        [
+            *(Violation("must_call", name) for name in expected.must_call),
+            *(Violation("must_not_call", name) for name in expected.must_not_call),
+            *(Violation("at_most_once", name) for name in expected.at_most_once),
+        ]
+        if expected is not None
+        else []
+    )
+    return Watched(agent, tuple(rules.digests), tuple(violations), rules.severity)

@@ -1,0 +1,348 @@
+"""The one worker thread: takes what hooks hand over, does what falls due, and ends in time.
+
+What a hook may call (`hand_over`, `wake`) takes no lock, because a hook may run inside a signal handler or a
+garbage-collection finaliser that interrupted the same call on the same thread:
+
+- items go through `queue.SimpleQueue`, whose `put` is documented as re-entrant;
+- "only the first does it" is decided by `dict.setdefault`, one operation of the interpreter;
+- the thread is started through `_thread.start_new_thread`, which returns at once. `threading.Thread.start` waits for
+  the new thread, which needs a lock of `threading` that the interrupted code may hold: a deadlock. So a bare thread is
+  started, and starts the real one from its own, uninterrupted stack.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import contextvars
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from queue import Empty
+from typing import Final, Generic, TypeVar
+
+from opentelemetry.context import (
+    _SUPPRESS_INSTRUMENTATION_KEY,  # pyright: ignore[reportPrivateUsage] - no public name; the SDK's own workers use it
+    Context,
+    attach,
+    detach,
+    set_value,
+)
+
+from otel_chloe.health import Health
+
+from .process import Process, Request
+
+T = TypeVar("T")
+
+QUEUE_FULL: Final = "queue_full"
+AFTER_SHUTDOWN: Final = "after_shutdown"
+
+_CHUNK: Final = 512
+"""Items taken before due work is looked at again."""
+_LEAST_WAIT_S: Final = 0.01
+"""Due work that stays due must not keep a core busy."""
+_MOST_WAIT_S: Final = 3_600.0
+"""A wake-up with nothing to do is harmless; a wait beyond the platform's maximum raises."""
+_RETRY_S: Final = 1.0
+"""After due work failed, and after a thread could not be started."""
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Generic[T]):
+    """What the worker does. All of it is called on one thread at a time."""
+
+    take: Callable[[T], None]
+    """Takes one item that was handed over."""
+    tick: Callable[[float], float | None]
+    """Does what is due at this time; tells when to be called next at the latest (None: when woken)."""
+    close: Callable[[bool], None]
+    """Closes what can be closed now: for a flush, what is finished (False); for a shutdown, everything (True)."""
+    forked: Callable[[], None] = _nothing
+    """Forgets the parent's work, in a forked child, before anything else is handed over. May run inside a hook."""
+
+
+class Worker(Generic[T]):
+    """One daemon thread, started at the first hand-over.
+
+    Args:
+        work: What to do.
+        health: Counts what is dropped and what fails.
+        clock: The time, in seconds, that `tick` is given and answers in.
+        queue_size: Items that may wait; what comes on top is dropped and counted.
+        shutdown_s: How long the interpreter's exit waits at most.
+        name: The thread's name.
+    """
+
+    def __init__(
+        self,
+        work: Work[T],
+        health: Health,
+        *,
+        clock: Callable[[], float],
+        queue_size: int = 50_000,
+        shutdown_s: float = 10.0,
+        name: str = "otel_chloe",
+    ) -> None:
+        self._work = work
+        self._health = health
+        self._clock = clock
+        self._queue_size = queue_size
+        self._shutdown_s = shutdown_s
+        self._name = name
+        self._process: Process[T] = Process()
+        if hasattr(os, "register_at_fork"):
+            # Weakly, for what is registered at fork can never be taken back.
+            weak_forked = weakref.WeakMethod(self._forked)
+
+            def after_in_child() -> None:
+                if forked := weak_forked():
+                    forked()
+
+            os.register_at_fork(after_in_child=after_in_child)
+
+    # --- what hooks may call: no lock, nothing slow ------------------------------------------------------------------
+
+    def hand_over(self, item: T) -> bool:
+        """Hands an item to the worker; False if it was dropped, which is counted."""
+        process = self._here()
+        if process.stop is not None:
+            self._health.error(AFTER_SHUTDOWN)
+            return False
+        # Threads that look at the same time may each add one more: the limit is one of memory, not an exact number.
+        if process.queue.qsize() >= self._queue_size:
+            self._health.error(QUEUE_FULL)
+            return False
+        process.queue.put(item)
+        if not process.running:
+            self._start(process)
+        return True
+
+    def wake(self) -> None:
+        """Has `tick` called soon, and starts the thread if it is not running."""
+        process = self._here()
+        if process.stop is not None:
+            return
+        # The worker takes the flag back before it looks at its work, so a wake-up that finds it up is not lost.
+        if not process.woken:
+            process.woken = True
+            process.queue.put(None)
+        if not process.running:
+            self._start(process)
+
+    def register_exit(self) -> None:
+        """Has the interpreter's exit drain the worker before all exit handlers registered so far.
+
+        The last registered runs first. The worker calls it when it starts, which is with the first run, so after the
+        tracer provider; call it again when a meter or logger provider is first seen. The handler that comes second
+        finds nothing left to do.
+        """
+        process = self._here()
+        weak_exit = weakref.WeakMethod(self._at_exit)
+
+        def drain_otel_chloe() -> None:
+            if at_exit := weak_exit():
+                at_exit()
+
+        process.exits.append(drain_otel_chloe)
+        atexit.register(drain_otel_chloe)
+
+    # --- what callers wait for ---------------------------------------------------------------------------------------
+
+    def flush(self, timeout_s: float = 30.0) -> bool:
+        """Has everything handed over so far done, and what is finished closed. False if that took too long."""
+        process = self._here()
+        if process.stop is not None or _thread.get_ident() == process.ident:
+            return False  # the worker cannot wait for itself: a user's on_mark called us
+        request = Request(everything=False)
+        process.queue.put(request)
+        if not process.running:
+            self._start(process)
+        return self._waited(process, request, timeout_s)
+
+    def shutdown(self, timeout_s: float | None = None) -> bool:
+        """Has everything done and closed, and ends the thread. False if that took too long.
+
+        May be called any number of times; one that comes after a shutdown gave up does not wait again. It starts no
+        thread: where none runs, the work is done by the caller.
+        """
+        process = self._here()
+        if _thread.get_ident() == process.ident:
+            return False
+        asked = Request(everything=True)
+        stop = process.ask_to_stop(asked)
+        if stop is asked:
+            process.queue.put(stop)
+        if process.gave_up:
+            return stop.done.is_set()
+        try:
+            done = self._waited(process, stop, self._shutdown_s if timeout_s is None else timeout_s)
+        except BaseException:
+            process.gave_up = True  # Ctrl-C in the wait: the exit handlers that follow must not wait again
+            raise
+        process.gave_up = not done
+        for registered in process.exits:
+            atexit.unregister(registered)
+        process.exits = []
+        self._health.write_log()
+        return done
+
+    def _waited(self, process: Process[T], request: Request, timeout_s: float) -> bool:
+        token = object()
+        if process.running or not process.thread.enter(token):
+            return request.done.wait(max(0.0, timeout_s))
+        # No thread ran, or none can be started: at the interpreter's exit, from 3.12 on, or the system has no more.
+        # The caller takes the thread's place, so that no second one works at the same time.
+        process.ident = _thread.get_ident()
+        deadline = self._clock() + timeout_s
+        try:
+            for item in process.waiting():
+                self._in_own_context(self._do, item)
+                if request.done.is_set() or self._clock() >= deadline:
+                    break
+        finally:
+            self._ended(process)
+        return request.done.is_set()
+
+    def _at_exit(self) -> None:
+        try:
+            self.shutdown()
+        except KeyboardInterrupt:
+            # The second Ctrl-C. The first one ended the program, the next must end the wait.
+            return
+
+    # --- the thread --------------------------------------------------------------------------------------------------
+
+    def _start(self, process: Process[T]) -> None:
+        if process.retry_at is not None and self._clock() < process.retry_at:
+            return
+        token = object()
+        if not process.thread.enter(token):
+            return
+        # Before the thread runs: who waits must know that there will be one.
+        process.running = True
+        try:
+            _thread.start_new_thread(self._launch, (process, token))
+        except RuntimeError as error:
+            process.retry_at = self._clock() + _RETRY_S
+            self._health.failed("starting the worker thread", error)
+            self._ended(process)
+        except BaseException:
+            # Ctrl-C came in between. If the thread did start, it finds that it holds the slot no more, and ends.
+            self._ended(process)
+            raise
+        if not process.exits:
+            self.register_exit()
+
+    def _launch(self, process: Process[T], token: object) -> None:
+        thread = threading.Thread(target=self._run, args=(process, token), name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the last thread that the system had is this one
+            self._run(process, token)
+
+    def _run(self, process: Process[T], token: object) -> None:
+        process.ident = _thread.get_ident()
+        deadline: float | None = None
+        try:
+            # Another process: user code forked on this thread, and the child came back here.
+            while not process.over() and process is self._process:
+                first = self._next(process, deadline)
+                if not process.thread.holds(token):
+                    process.queue.put(first)
+                    break
+                deadline = self._in_own_context(self._turn, process, first)
+        finally:
+            if process.thread.holds(token):
+                self._ended(process)
+                # What is no Exception ended the thread (sys.exit in a user's function): the next one goes on.
+                if not process.over() and not process.queue.empty():
+                    self._start(process)
+
+    @staticmethod
+    def _ended(process: Process[T]) -> None:
+        process.ident = None
+        process.running = False
+        process.thread.leave()
+
+    def _next(self, process: Process[T], deadline: float | None) -> T | Request | None:
+        if deadline is None:
+            return process.queue.get()
+        wait_s = min(max(deadline - self._clock(), _LEAST_WAIT_S), _MOST_WAIT_S)
+        try:
+            return process.queue.get(timeout=wait_s)
+        except Empty:
+            return None
+
+    def _turn(self, process: Process[T], first: T | Request | None) -> float | None:
+        process.woken = False
+        self._do(first)
+        for item in islice(process.waiting(), _CHUNK):
+            self._do(item)
+        return self._tick()
+
+    def _do(self, item: T | Request | None) -> None:
+        try:
+            if isinstance(item, Request):
+                self._serve(item)
+            elif item is not None:
+                self._work.take(item)
+        except Exception as error:  # noqa: BLE001 - the worker's one guard: it must outlive whatever it works for
+            self._health.failed("the worker", error)
+
+    def _serve(self, request: Request) -> None:
+        try:
+            if request.everything:
+                # Threads that handed over while the shutdown was asked for came behind it.
+                for item in islice(self._process.waiting(), self._queue_size):
+                    self._do(item)
+            self._work.close(request.everything)
+        finally:
+            self._health.write_log()
+            request.done.set()
+
+    def _tick(self) -> float | None:
+        try:
+            return self._work.tick(self._clock())
+        except Exception as error:  # noqa: BLE001 - see _do
+            self._health.failed("the worker", error)
+            return self._clock() + _RETRY_S
+        finally:
+            self._health.write_log()
+
+    @staticmethod
+    def _in_own_context(work: Callable[..., float | None], *args: object) -> float | None:
+        """Calls in an empty context that suppresses instrumentation: nothing that we do is anybody's span."""
+
+        def suppressed() -> float | None:
+            token = attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, True, Context()))
+            try:
+                return work(*args)
+            finally:
+                detach(token)
+
+        return contextvars.Context().run(suppressed)
+
+    # --- fork --------------------------------------------------------------------------------------------------------
+
+    def _here(self) -> Process[T]:
+        if self._process.pid != os.getpid():
+            # Some servers fork without calling what is registered at fork.
+            self._forked()
+        return self._process
+
+    def _forked(self) -> None:
+        pid = os.getpid()
+        if self._process.pid == pid:
+            return
+        # A new queue, for the old one may be locked by a thread that is not here, and its items are the parent's.
+        self._process, made = self._process.child(pid)
+        if made:
+            self._work.forked()

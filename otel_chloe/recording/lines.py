@@ -1,0 +1,107 @@
+"""JSON recordings line by line, in the memory of one line; what is no such line goes to documents.py."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Final
+
+from .documents import Held, document_spans, stands_alone
+from .forms import JsonForms
+from .json_text import NotJsonError, parsed
+from .problems import ONE_A_LINE, Problems, size
+from .span import RecordedSpan
+
+_BOM: Final = b"\xef\xbb\xbf"
+_SKIP: Final = 1 << 20
+
+
+def json_spans(stream: io.BufferedIOBase, problems: Problems, max_bytes: int) -> Iterator[RecordedSpan]:
+    """Read the spans of a JSON recording."""
+    return _JsonLines(stream, problems, max_bytes).spans()
+
+
+class _JsonLines:
+    def __init__(self, stream: io.BufferedIOBase, problems: Problems, max_bytes: int) -> None:
+        self._stream = stream
+        self._problems = problems
+        self._max_bytes = max_bytes
+        self._forms = JsonForms(problems)
+        self._lines = self._read()
+
+    def spans(self) -> Iterator[RecordedSpan]:
+        for line in self._lines:
+            if not line.isspace():
+                yield from self._opening(line)
+                break
+        for line in self._lines:
+            if not line.isspace():
+                yield from self._spans_of(line)
+
+    def _read(self) -> Iterator[bytes]:
+        """Give every line; one over the limit is cut after it, and its rest skipped."""
+        while line := self._stream.readline(self._max_bytes + 1):
+            self._problems.place += 1
+            if self._problems.place == 1:
+                line = line.removeprefix(_BOM) or b"\n"
+            yield line
+            while len(line) > self._max_bytes and not line.endswith(b"\n"):
+                line = self._stream.readline(_SKIP) or b"\n"
+
+    def _spans_of(self, line: bytes) -> list[RecordedSpan]:
+        if len(line) > self._max_bytes:
+            self._problems.add(f"longer than {size(self._max_bytes)}", f"The line is skipped. {ONE_A_LINE}.")
+            return []
+        try:
+            value = parsed(line)
+        except NotJsonError as error:
+            self._problems.add(
+                error.what, f"The line cannot be read: {error.detail}. {ONE_A_LINE}; repair or delete it."
+            )
+            return []
+        return self._forms.spans(value)
+
+    def _opening(self, first: bytes) -> Iterator[RecordedSpan]:
+        """Read the first line, and where a document begins with it, all of that document.
+
+        A first line that is only broken looks the same, until lines come that are whole requests by themselves.
+        """
+        if len(first) > self._max_bytes or not _may_go_on(first):
+            yield from self._spans_of(first)
+            return
+        held = Held(self._problems.place, [first], len(first))
+        alone = 0
+        for line in self._lines:
+            held.add(line)
+            if held.size > self._max_bytes:
+                self._give_up()
+                return
+            # in a list, the requests stand alone although they are parts of a document
+            if first.strip() != b"[" and line.startswith(b"{") and stands_alone(line):
+                alone += 1
+                if alone == 2:
+                    yield from self._each(held)
+                    return
+        yield from document_spans(held, self._forms, self._problems)
+
+    def _give_up(self) -> None:
+        self._lines = iter(())
+        self._problems.place = 0
+        self._problems.add(
+            f"one JSON document of more than {size(self._max_bytes)}",
+            f"{ONE_A_LINE}: convert it, for example with jq -c .",
+        )
+
+    def _each(self, held: Held) -> Iterator[RecordedSpan]:
+        for place, line in enumerate(held.lines, start=held.start):
+            self._problems.place = place
+            if not line.isspace():
+                yield from self._spans_of(line)
+
+
+def _may_go_on(line: bytes) -> bool:
+    try:
+        parsed(line)
+    except NotJsonError as error:
+        return error.early
+    return False

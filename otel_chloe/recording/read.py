@@ -1,0 +1,65 @@
+"""Reads recordings: files in, spans out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Final
+
+from ..errors import InputError
+from .lines import json_spans
+from .problems import Problems
+from .source import READ_ERRORS, Form, NotARecordingError, Recording, Source, name_of, opened
+from .span import RecordedSpan
+
+MAX_ITEM_BYTES: Final = 256 << 20
+"""The largest line, message or document. A document is read whole, so this bounds the memory."""
+
+
+def read_spans(
+    source: Source, *, problem: Callable[[InputError], None] | None = None, max_item_bytes: int = MAX_ITEM_BYTES
+) -> Iterator[RecordedSpan]:
+    """Read the spans of one recording, in the order in which it holds them.
+
+    Args:
+        source: A path, ``-`` for standard input, or an open binary file. The form is told by the content: OTLP/JSON
+            lines or documents, OTLP protobuf (length-prefixed or one message), Jaeger or Tempo JSON; gzip of each.
+        problem: Is called for everything that cannot be read; what stands before and after it still counts.
+            Without it the first problem is raised.
+        max_item_bytes: The largest line, message or document.
+    """
+    problems = Problems(name_of(source), problem or _raise)
+    with ExitStack() as stack:
+        try:
+            stream, form = stack.enter_context(opened(source))
+        except NotARecordingError as error:
+            problems.add(error.what, error.advice)
+        except (*READ_ERRORS, ValueError) as error:  # ValueError: a path with a zero byte
+            problems.add(*_described(error))
+        else:
+            yield from _spans(stream, form, problems, max_item_bytes)
+            if stream.failure is not None:
+                problems.add(*_described(stream.failure))
+        problems.close()
+
+
+def _spans(stream: Recording, form: Form, problems: Problems, max_item_bytes: int) -> Iterator[RecordedSpan]:
+    if form == "json":
+        return json_spans(stream, problems, max_item_bytes)
+    from . import frames  # protobuf's classes take a while to import, and few recordings need them
+
+    return (frames.frame_spans if form == "frames" else frames.message_spans)(stream, problems, max_item_bytes)
+
+
+def _described(error: Exception) -> tuple[str, str]:
+    if isinstance(error, FileNotFoundError):
+        return "no such file", "Is the path right?"
+    if isinstance(error, EOFError):
+        return "the gzip data is cut short", "What stands before this place counts; was the file still being written?"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read ({error.strerror})", "Is it a file that you may read?"
+    return f"cannot be read ({error})", "What stands before this place counts; is the file damaged?"
+
+
+def _raise(error: InputError) -> None:
+    raise error

@@ -1,0 +1,8 @@
+"""What turns a run into marks: pure functions of a run and its rules, without telemetry and without a clock."""
+
+from __future__ import annotations
+
+from otel_chloe.scorers.calls import calls
+from otel_chloe.scorers.scoring import outcomes, outcomes_under
+
+__all__ = ["calls", "outcomes", "outcomes_under"]

@@ -1,0 +1,78 @@
+"""All outcomes of a run under the rules: of the run itself, and of its sub-runs that the rules name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from otel_chloe.config import AgentRules, Expectations, Rules
+from otel_chloe.mark import Mark, Outcome, Unscored
+from otel_chloe.run import Run
+from otel_chloe.scorers.calls import calls
+
+CALLS: Final = "calls"
+EXPECTATIONS: Final = "expectations"
+
+_MEANING: Final = "1"
+"""Changes when the same rules come to mean something else, so that old and new marks are not compared."""
+
+
+def outcomes(run: Run, rules: Rules) -> list[tuple[Run, Outcome]]:
+    """Score a top-level run, and below it every sub-run of an agent that has an entry of its own.
+
+    The run is scored by the rules for everyone joined with its agent's; a sub-run by its agent's alone. Each outcome
+    stands beside the run it is of, the top-level run first, then sub-runs in their order, outer before inner. An
+    outcome's ``id`` is the same in every process, and None where the run has no trace or span id to tell it by.
+    """
+    found = [(run, outcome) for outcome in outcomes_under(run, rules.for_run(run.agent), run.trace_id)]
+    for sub in _below(run):
+        trace_id = sub.trace_id or run.trace_id
+        found += [(sub, outcome) for outcome in outcomes_under(sub, rules.named(sub.agent), trace_id)]
+    return found
+
+
+def mark_id(trace_id: str | None, span_id: str | None, scorer: str, version: str, digest: str) -> str | None:
+    """The id of the mark that this scorer gives the run: 32 hex digits, or None without trace and span id."""
+    if trace_id is None or span_id is None:
+        return None
+    return _hash(trace_id, span_id, scorer, version, digest, size=16)
+
+
+def scorer_version(scorer: str, digest: str) -> str:
+    """The version of a built-in scorer under these rules: a hash of all that defines it, 8 hex digits."""
+    return _hash(scorer, _MEANING, digest, size=4)
+
+
+def _below(run: Run) -> Iterator[Run]:
+    for sub in run.sub_runs:
+        yield sub
+        yield from _below(sub)
+
+
+def outcomes_under(run: Run, rules: AgentRules | None, trace_id: str | None) -> Iterator[Outcome]:
+    """Score one run by these rules alone, and none of its sub-runs. No rules, no outcomes."""
+    if rules is None:
+        return
+    if rules.calls is not None:
+        yield _stamped(calls(run, rules.calls), run, rules, trace_id)
+    if rules.expectations is not None:
+        yield _stamped(_expectations(rules.expectations), run, rules, trace_id)
+
+
+def _expectations(expected: Expectations) -> Outcome:
+    if expected.has_lines:
+        return Unscored("judge off", name=EXPECTATIONS, error="judge_off")
+    return Mark(1.0, "Nothing was expected.", name=EXPECTATIONS, value=1.0, passed=True)
+
+
+def _stamped(outcome: Outcome, run: Run, rules: AgentRules, trace_id: str | None) -> Outcome:
+    digest = rules.digests[outcome.name]
+    version = scorer_version(outcome.name, digest)
+    id_ = mark_id(trace_id, run.span_id, outcome.name, version, digest)
+    return replace(outcome, version=version, id=id_, severity=rules.severity)
+
+
+def _hash(*parts: str, size: int) -> str:
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=size).hexdigest()
