@@ -18,7 +18,7 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 
 @dataclass(slots=True)
-class Held:
+class Document:
     """The lines of a document, and the number of the first one."""
 
     start: int
@@ -38,7 +38,7 @@ class _BrokenError(Exception):
         self.detail = detail
 
 
-def document_spans(held: Held, forms: JsonForms, problems: Problems) -> Iterator[RecordedSpan]:
+def document_spans(held: Document, forms: JsonForms, problems: Problems) -> Iterator[RecordedSpan]:
     """Read what the held lines make together."""
     text = b"".join(held.lines)
     held.lines.clear()  # a document may be large: once is enough

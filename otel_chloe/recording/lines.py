@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import Final
 
-from .documents import Held, document_spans, stands_alone
+from .documents import Document, document_spans, stands_alone
 from .forms import JsonForms
 from .json_text import NotJsonError, parsed
 from .problems import ONE_A_LINE, Problems, size
@@ -35,8 +35,7 @@ class _JsonLines:
                 yield from self._opening(line)
                 break
         for line in self._lines:
-            if not line.isspace():
-                yield from self._spans_of(line)
+            yield from self._spans_of(line)
 
     def _read(self) -> Iterator[bytes]:
         """Give every line; one over the limit is cut after it, and its rest skipped."""
@@ -49,17 +48,20 @@ class _JsonLines:
                 line = self._stream.readline(_SKIP) or b"\n"
 
     def _spans_of(self, line: bytes) -> list[RecordedSpan]:
-        if len(line) > self._max_bytes:
-            self._problems.add(f"longer than {size(self._max_bytes)}", f"The line is skipped. {ONE_A_LINE}.")
-            return []
         try:
             value = parsed(line)
         except NotJsonError as error:
-            self._problems.add(
-                error.what, f"The line cannot be read: {error.detail}. {ONE_A_LINE}; repair or delete it."
-            )
+            if not line.isspace():
+                self._refuse(line, error)
             return []
         return self._forms.spans(value)
+
+    def _refuse(self, line: bytes, error: NotJsonError) -> None:
+        if len(line) > self._max_bytes:
+            self._problems.add(f"longer than {size(self._max_bytes)}", f"The line is skipped. {ONE_A_LINE}.")
+        else:
+            advice = f"The line cannot be read: {error.detail}. {ONE_A_LINE}; repair or delete it."
+            self._problems.add(error.what, advice)
 
     def _opening(self, first: bytes) -> Iterator[RecordedSpan]:
         """Read the first line, and where a document begins with it, all of that document.
@@ -69,7 +71,7 @@ class _JsonLines:
         if len(first) > self._max_bytes or not _may_go_on(first):
             yield from self._spans_of(first)
             return
-        held = Held(self._problems.place, [first], len(first))
+        held = Document(self._problems.place, [first], len(first))
         alone = 0
         for line in self._lines:
             held.add(line)
@@ -92,11 +94,10 @@ class _JsonLines:
             f"{ONE_A_LINE}: convert it, for example with jq -c .",
         )
 
-    def _each(self, held: Held) -> Iterator[RecordedSpan]:
+    def _each(self, held: Document) -> Iterator[RecordedSpan]:
         for place, line in enumerate(held.lines, start=held.start):
             self._problems.place = place
-            if not line.isspace():
-                yield from self._spans_of(line)
+            yield from self._spans_of(line)
 
 
 def _may_go_on(line: bytes) -> bool:

@@ -49,27 +49,44 @@ class OtlpJson:
     def spans(self, groups: Any) -> list[RecordedSpan]:
         """Read a list of ResourceSpans. What is not readable is reported, and the rest still counts."""
         found: list[RecordedSpan] = []
-        for group in self._objects(groups, "resourceSpans"):
-            resource = self._resource_of(group.get("resource"))
-            for scoped in self._objects(first_of(group, _SCOPE_SPANS), "scopeSpans"):
-                scope = self._scope_of(first_of(scoped, _SCOPE))
-                for raw in self._objects(scoped.get("spans"), "spans"):
-                    span = self._span(raw, resource, scope)
-                    if span is not None:
-                        found.append(span)
+        for group in groups if groups.__class__ is list else self._odd("resourceSpans"):
+            if group.__class__ is dict:
+                self._read(group, found)
+            else:
+                self._odd("resourceSpans")
         return found
 
-    def _objects(self, values: Any, name: str) -> list[dict[str, Any]]:
-        if values is None:
-            return []
+    def _read(self, group: dict[str, Any], found: list[RecordedSpan]) -> None:
+        resource = self._resource_of(group.get("resource"))
+        for scoped in self._objects(group.get("scopeSpans") or first_of(group, _SCOPE_SPANS), "scopeSpans"):
+            scope = self._scope_of(scoped.get("scope") or first_of(scoped, _SCOPE))
+            for raw in self._objects(scoped.get("spans"), "spans"):
+                try:
+                    found.append(_span(raw, resource, scope))
+                except (KeyError, TypeError, ValueError):  # noqa: PERF203  # a try costs nothing since 3.11
+                    self._read_with_care(raw, resource, scope, found)
+
+    def _read_with_care(
+        self, raw: dict[str, Any], resource: RecordedResource, scope: RecordedScope | None, found: list[RecordedSpan]
+    ) -> None:
+        repaired = _repaired(raw)
+        if repaired["traceId"] and repaired["spanId"]:
+            found.append(_span(repaired, resource, scope))
+        else:
+            self._refuse(raw, repaired)
+
+    def _objects(self, values: Any, name: str) -> list[Any]:
         if values.__class__ is list:
             for value in values:
                 if value.__class__ is not dict:
                     break
             else:
                 return values
+        return [] if values is None else self._odd(name, values)
+
+    def _odd(self, name: str, values: Any = None) -> list[dict[str, Any]]:
         self._problems.add(
-            f"{name} is not a list of objects", "That part is skipped; expected OTLP/JSON as its encoding says."
+            f"{name} is not a list of objects", "That part is skipped. Expected OTLP/JSON as its encoding says."
         )
         return objects_in(values)
 
@@ -84,18 +101,6 @@ class OtlpJson:
             self._raw_scope = raw
             self._scope = _scope(raw)
         return self._scope
-
-    def _span(
-        self, raw: dict[str, Any], resource: RecordedResource, scope: RecordedScope | None
-    ) -> RecordedSpan | None:
-        try:
-            return _span(raw, resource, scope)
-        except (KeyError, TypeError, ValueError):
-            repaired = _repaired(raw)
-        if repaired["traceId"] and repaired["spanId"]:
-            return _span(repaired, resource, scope)
-        self._refuse(raw, repaired)
-        return None
 
     def _refuse(self, raw: dict[str, Any], repaired: dict[str, Any]) -> None:
         which, digits = ("span", 16) if repaired["traceId"] else ("trace", 32)
@@ -112,18 +117,18 @@ def _span(raw: dict[str, Any], resource: RecordedResource, scope: RecordedScope 
     All that most spans do not need is left to _repaired: this runs for every span of a recording.
     """
     get = raw.get
-    trace_id, span_id = hex_id(raw["traceId"], 32), hex_id(raw["spanId"], 16)
+    trace_id = hex_id(raw["traceId"], 32)
     parent_id, status, name, flags = get("parentSpanId"), get("status"), raw["name"], get("flags")
     if name.__class__ is not str:
         raise TypeError(name)
     return RecordedSpan(
         name,
-        RecordedContext(trace_id, span_id),
+        RecordedContext(trace_id, hex_id(raw["spanId"], 16)),
         RecordedContext(trace_id, hex_id(parent_id, 16), is_remote(flags) if flags else False) if parent_id else None,
         int(raw["startTimeUnixNano"]) or None,
         int(raw["endTimeUnixNano"]) or None,
         attributes_of(get("attributes")),
-        status_of(status) if status else _STATUSES[UNSET],
+        status_of(status) if status else _NO_STATUS,
         _KINDS.get(get("kind"), INTERNAL),
         scope,
         resource,
@@ -201,3 +206,4 @@ for _number, _code in enumerate((UNSET, OK, ERROR)):
         _CODES[_spelling] = _code
 
 _STATUSES: Final = {code: RecordedStatus(code) for code in (UNSET, OK, ERROR)}
+_NO_STATUS: Final = _STATUSES[UNSET]

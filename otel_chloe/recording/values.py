@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable
-from typing import Any, Final, cast
+from collections.abc import Callable
+from typing import Any, Final
 
 
 def identifier(value: Any, size: int) -> int:
@@ -29,7 +29,7 @@ def identifier(value: Any, size: int) -> int:
 
 def as_object(value: Any) -> dict[str, Any]:
     """Take a JSON object; anything else is an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # JSON is Any
 
 
 def as_list(value: Any) -> list[Any]:
@@ -103,55 +103,43 @@ def _attributes_with_care(pairs: Any) -> dict[str, Any]:
 
 
 def any_value(raw: Any) -> Any:
-    """Read one AnyValue: an empty or unreadable one is None. A loop, not recursion: the depth is the sender's."""
+    """Read one AnyValue: an empty or unreadable one is None."""
     kind, value = _one_of(raw)
-    if kind not in _NESTED:
-        return _scalar(kind, value)
-    top: list[Any] = [None]
-    todo: list[tuple[Any, Any, Any]] = [(raw, top, 0)]
+    return _nested(kind, value) if kind in _NESTED else _scalar(kind, value)
+
+
+def _nested(kind: str, value: Any) -> Any:
+    """Read a list or a map. A loop, not recursion: the depth is the sender's."""
+    top: Any = _NESTED[kind]()
+    todo: list[tuple[Any, Any]] = [(top, value)]
     while todo:
-        raw, holder, place = todo.pop()
-        kind, value = _one_of(raw)
-        if kind not in _NESTED:
-            holder[place] = _scalar(kind, value)
-            continue
-        inner: Any = [] if kind == "arrayValue" else {}
-        holder[place] = inner
-        for key, child in _children(value, kind):
-            if kind == "arrayValue":
-                inner.append(None)
-            else:
-                inner[key] = None  # taken now, so that the order is the sender's although the loop goes backwards
-            todo.append((child, inner, key))
-    return top[0]
-
-
-_NESTED: Final = ("arrayValue", "kvlistValue")
-
-
-def _children(value: Any, kind: str) -> Iterable[tuple[Any, Any]]:
-    values = as_list(as_object(value).get("values"))
-    if kind == "arrayValue":
-        return enumerate(values)
-    pairs = [(pair.get("key", ""), pair.get("value")) for pair in objects_in(values)]
-    return [(key, child) for key, child in pairs if isinstance(key, str)]
+        holder, value = todo.pop()
+        for child in as_list(as_object(value).get("values")):
+            is_map = holder.__class__ is dict
+            kind, value = _one_of(as_object(child).get("value") if is_map else child)
+            made: Any = _NESTED[kind]() if kind in _NESTED else _scalar(kind, value)
+            if kind in _NESTED:
+                todo.append((made, value))
+            if not is_map:
+                holder.append(made)
+            elif (key := as_text(as_object(child).get("key", ""))) is not None:
+                holder[key] = made
+    return top
 
 
 def _one_of(raw: Any) -> tuple[str, Any]:
-    """Take the field of an AnyValue that is set, in either spelling; ("", None) where none is."""
-    for kind, value in as_object(raw).items():
-        if value is not None:
-            return _CAMEL.get(kind, kind), value
+    """Take the field of an AnyValue that is set; ("", None) where none is."""
+    if raw.__class__ is dict:
+        for kind, value in raw.items():
+            if value is not None:
+                return kind, value
     return "", None
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    read = _SCALARS.get(kind)
-    if read is None:
-        return None
     try:
-        return read(value)
-    except (ValueError, TypeError, OverflowError):
+        return _SCALARS[kind](value)
+    except (KeyError, ValueError, TypeError, OverflowError):
         return None
 
 
@@ -176,22 +164,25 @@ def binary(value: Any) -> bytes | None:
 
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 
+# Each in both spellings: some senders keep the proto's own.
 _SCALARS: Final[dict[str, Callable[[Any], Any]]] = {
     "stringValue": as_text,
+    "string_value": as_text,
     "intValue": whole,
+    "int_value": whole,
     "boolValue": _boolean,
+    "bool_value": _boolean,
     "doubleValue": _double,
+    "double_value": _double,
     "bytesValue": binary,
+    "bytes_value": binary,
 }
 
-_CAMEL: Final[dict[str, str]] = {
-    "string_value": "stringValue",
-    "int_value": "intValue",
-    "bool_value": "boolValue",
-    "double_value": "doubleValue",
-    "bytes_value": "bytesValue",
-    "array_value": "arrayValue",
-    "kvlist_value": "kvlistValue",
+_NESTED: Final[dict[str, type[list[Any] | dict[str, Any]]]] = {
+    "arrayValue": list,
+    "array_value": list,
+    "kvlistValue": dict,
+    "kvlist_value": dict,
 }
 
 

@@ -1,0 +1,76 @@
+# make           format-check, lint, types, layers, tests
+# make demo      a small agent, three runs, and what a backend receives (OTLP=http://localhost:4318 sends it there too)
+# make help      the other targets
+#
+# Needs Python 3.10 or newer and make. The environment is made in .venv: with uv where it is installed, else with pip.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+
+.DEFAULT_GOAL := all
+# Two installs at once would spoil one environment (make -j).
+.NOTPARALLEL:
+.PHONY: all help env demo test check format-check lint types layers format coverage bench nightly clean
+
+all: check test
+
+help:
+	@echo 'make            check, then test'
+	@echo 'make env        everything that development needs, in $(VENV)'
+	@echo 'make demo       a small agent, three runs, and what a backend receives; OTLP=URL sends it there too'
+	@echo 'make test       all tests; ARGS="-k name" picks some'
+	@echo 'make check      format-check, lint, types and layers, each a target too'
+	@echo 'make format     formats, and mends what can be mended'
+	@echo 'make coverage   the tests, with what they do not reach'
+	@echo 'make bench      the benchmarks; ARGS=NAME picks one'
+	@echo 'make nightly    the tests, with 5,000 examples for each property'
+	@echo 'make clean      removes the environment and all that was built'
+
+# A stamp is newer than pyproject.toml and uv.lock once its packages are installed, so that pip is not asked again.
+$(STAMPS)/%: pyproject.toml uv.lock .ci/env.sh
+	@sh .ci/env.sh $(VENV) $*
+
+env: $(STAMPS)/dev
+
+demo: $(STAMPS)/run
+	@OTLP='$(OTLP)' $(BIN)/python examples/demo.py
+
+test: $(STAMPS)/test
+	$(BIN)/python -m pytest $(ARGS)
+
+check: format-check lint types layers
+
+format-check: $(STAMPS)/dev
+	$(BIN)/ruff format --check
+
+lint: $(STAMPS)/dev
+	$(BIN)/ruff check
+
+types: $(STAMPS)/dev
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+
+layers: $(STAMPS)/dev
+	$(BIN)/lint-imports
+
+format: $(STAMPS)/dev
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+coverage: $(STAMPS)/test
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest $(ARGS)
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report
+
+# Every file in benchmarks/ is a script of its own, and says what it measures.
+bench: $(STAMPS)/test
+	@for file in benchmarks/$(or $(ARGS),*).py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+nightly: $(STAMPS)/test
+	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

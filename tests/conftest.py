@@ -1,0 +1,52 @@
+"""What all tests share: Hypothesis profiles, and skips that CI does not accept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+from hypothesis import settings
+
+# No deadlines: a slow machine is not a finding, and pytest-timeout catches what hangs.
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("nightly", max_examples=5000, deadline=None, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+REQUIRE_ALL = os.environ.get("CHLOE_REQUIRE_ALL") == "1"
+
+
+@pytest.fixture
+def needs() -> Callable[[str], str]:
+    """``needs("valgrind")`` gives the program's path, or skips the test with its name."""
+
+    def find(program: str) -> str:
+        path = shutil.which(program)
+        if path is None:
+            pytest.skip(f"needs {program}, which is not installed")
+        return path
+
+    return find
+
+
+def _no_skips(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{reason} (CHLOE_REQUIRE_ALL=1: a skip is a failure)"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    report = yield
+    _no_skips(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    report = yield
+    _no_skips(report)
+    return report
