@@ -17,18 +17,32 @@ from opentelemetry._logs import LoggerProvider
 from opentelemetry.context import Context
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
-from opentelemetry.trace import TracerProvider
+from opentelemetry.trace import SpanKind, TracerProvider
 
-from otel_chloe.assembly import Tree
+from otel_chloe.assembly import Tree, plain_calls
 from otel_chloe.config import Rules, Settings, load_rules
-from otel_chloe.conventions import is_foreign, is_named, kind_of, read, read_open, slim
+from otel_chloe.conventions import (
+    AGENT_NAME,
+    FOREIGN_KEYS,
+    PLACEHOLDER_NAMES,
+    expand,
+    is_named,
+    is_silent,
+    is_usual,
+    keep,
+    kind_of,
+    read,
+    read_open,
+)
 from otel_chloe.errors import ConfigError
 from otel_chloe.health import Health
-from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
+from otel_chloe.names import short_name
+from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Kind
 from otel_chloe.pipeline.scoring import Forbidden, Full, Pipeline, watched
-from otel_chloe.scorers import outcomes_under
-from otel_chloe.semconv import SCOPE
-from otel_chloe.sinks import Sinks, mark_attributes, origin_of
+from otel_chloe.record import IDENT, KIND, PARENT_ID, SPAN_ID
+from otel_chloe.scorers import kept, outcomes_under, used_names
+from otel_chloe.semconv import CHLOE_PASSED, SCOPE
+from otel_chloe.sinks import Sinks, Value, calls_kept, mark_attributes, origin_of
 
 RULES: Final = "OTEL_CHLOE_RULES"
 NO_ROOM: Final = "no_room_on_span"
@@ -89,7 +103,8 @@ class ScoringSpanProcessor(SpanProcessor):
             )
 
         self._settings = chosen
-        self._pipeline = Pipeline(self._rules, chosen, read_open, sinks)
+        self._max_bytes, self._max_spans = chosen.max_bytes, chosen.max_spans
+        self._pipeline = Pipeline(self._rules, chosen, read_open, expand, sinks)
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._forbidden = _forbidden_names(self._rules)
@@ -133,37 +148,53 @@ class ScoringSpanProcessor(SpanProcessor):
             tree = self._tree_of.pop(context.span_id, None)
             if tree is None:
                 return
-            part = slim(span)
-            if part is None:
-                tree.open.pop(context.span_id, None)
-                return
-            self._assembler.ended(tree, part, part.size)
-            if part.kind is not OTHER:
-                self._ours(tree, part)
-            elif not tree.open and not tree.ours:
-                self._assembler.drop(tree)
-            elif context.span_id == tree.root_id:
-                self._pipeline.worker.hand_over(tree)
+            held = keep(span, context)
+            if held.__class__ is list:
+                self._assembler.recorded(tree, held)
+                self._ours(tree, held[KIND], held[SPAN_ID], held[PARENT_ID], held[IDENT])
+            elif held.kind is not OTHER:
+                self._assembler.ended(tree, held)
+                self._ours(tree, held.kind, held.span_id, held.parent_id, held.name)
+            else:
+                self._assembler.ended(tree, held)
+                self._other(tree, held.span_id)
         except Exception as error:
             self._guard("on_end", error)
 
-    def _ours(self, tree: Tree, part: Part) -> None:
+    def _ours(self, tree: Tree, kind: str, span_id: int, parent_id: int | None, name: str | None) -> None:
         """A span that some convention knows has ended."""
         tree.ours = True
         pipeline = self._pipeline
         if not pipeline.awake:
             pipeline.wake()
-        if part.span_id == tree.root_id or part.kind is AGENT or not tree.open:
-            pipeline.worker.hand_over(tree)
-        elif part.kind is TOOL or part.kind is MODEL:
-            if tree.watched and part.parent_id != tree.root_id:
-                self._hook_above(tree, part)
-            if part.short_name in self._forbidden or part.name in self._forbidden:
-                pipeline.worker.hand_over(Forbidden(tree, part))
+        if kind is TOOL:
+            if tree.watched and parent_id != tree.root_id:
+                self._hook_above(tree, parent_id)
+            if self._forbidden and name is not None:
+                self._look_forbidden(tree, span_id, name)
             if tree.unhooked:
                 self._write_live(tree)
-        if len(tree.parts) > self._settings.max_spans or tree.bytes > self._settings.max_bytes:
+        elif kind is MODEL:
+            if tree.watched and parent_id != tree.root_id:
+                self._hook_above(tree, parent_id)
+        if kind is AGENT or span_id == tree.root_id or not tree.open:
+            pipeline.worker.hand_over(tree)
+        if tree.bytes > self._max_bytes or len(tree.parts) > self._max_spans:
             pipeline.worker.hand_over(Full(tree))
+
+    def _other(self, tree: Tree, span_id: int) -> None:
+        """A span that no convention knows has ended, below or as the root of what may be a run."""
+        if span_id != tree.root_id:
+            return
+        if tree.ours:
+            self._pipeline.worker.hand_over(tree)
+        elif not tree.open:
+            self._assembler.drop(tree)
+
+    def _look_forbidden(self, tree: Tree, span_id: int, name: str) -> None:
+        short = short_name(name)
+        if name in self._forbidden or short in self._forbidden:
+            self._pipeline.worker.hand_over(Forbidden(tree, span_id, (short, name)))
 
     # --- the marks on the span ---------------------------------------------------------------------------------------
 
@@ -172,10 +203,14 @@ class ScoringSpanProcessor(SpanProcessor):
         scope = span.instrumentation_scope
         if scope is not None and scope.name == SCOPE:
             return
-        attributes = span.attributes or {}
-        kind, convention = kind_of(attributes, span.name, scope.name if scope is not None else "")
-        if convention is None and is_foreign(attributes, span.kind):
-            return
+        attributes = _plain(span.attributes)
+        scope_name = scope.name if scope is not None else ""
+        if is_silent(attributes, span.name, scope_name):
+            if span.kind is not SpanKind.INTERNAL or not FOREIGN_KEYS.isdisjoint(attributes):
+                return
+            kind: Kind = OTHER
+        else:
+            kind, _ = kind_of(attributes, span.name, scope_name)
         parent = span.parent
         orphan = False
         if parent is not None and not parent.is_remote:
@@ -187,19 +222,20 @@ class ScoringSpanProcessor(SpanProcessor):
                 return
         tree = self._assembler.began(span.context.trace_id, span.context.span_id, span, orphan=orphan)
         tree.origin = origin_of(span)
+        tree.resource = span.resource
+        tree.sampled = span.context.trace_flags.sampled
         if self._scores:
             # An agent below is a run of its own where the root is none, or where the rules name it.
             tree.watched = self._names_agents or kind is not AGENT or not is_named(attributes)
             self._hook(span, tree)
 
-    def _hook_above(self, tree: Tree, part: Part) -> None:
+    def _hook_above(self, tree: Tree, parent_id: int | None) -> None:
         """Hook the open spans above a tool or model span: one of them may turn out to be an agent only at its end."""
-        parent_id = part.parent_id
         for _ in range(MOST_DEPTH):
             span = tree.open.get(parent_id)
             if span is None or parent_id == tree.root_id:
                 return
-            if "end" not in span.__dict__:
+            if getattr(span.end, "__func__", None) is type(span).end:
                 self._hook(span, tree)
             parent_id = span.parent.span_id if span.parent is not None else None
 
@@ -210,35 +246,30 @@ class ScoringSpanProcessor(SpanProcessor):
         collector frees.
         """
         weak = weakref.ref(span)
-        inner = span.__dict__.get("end")
-        once = [None]
+        inner = span.end
+        if getattr(inner, "__func__", None) is type(span).end:
+            inner = None  # the span's own method: held here, it would hold the span
+        once = [self._write]
 
         def end(*args: Any, **kwargs: Any) -> None:
             ending = weak()
             if ending is None:
                 return
             try:
-                try:
-                    once.pop()
-                except IndexError:
-                    pass
-                else:
-                    self._write(ending, tree)
+                if once:
+                    once.pop()(ending, tree)
             except Exception as error:
-                self._guard("end", error)
+                if not isinstance(error, IndexError) or once:
+                    self._guard("end", error)
             finally:
-                if ending.__dict__.get("end") is end:
-                    if inner is None:
-                        del ending.__dict__["end"]
-                    else:
-                        ending.__dict__["end"] = inner
+                _unhook(ending, end, inner)
                 if inner is None:
                     type(ending).end(ending, *args, **kwargs)
                 else:
                     inner(*args, **kwargs)
 
         try:
-            span.__dict__["end"] = end
+            span.end = end  # type: ignore[method-assign]
         except AttributeError:
             tree.unhooked = True
 
@@ -246,22 +277,50 @@ class ScoringSpanProcessor(SpanProcessor):
         """Score the run that hangs on the span, as far as it is known now, and write its marks on the span."""
         if tree.closed or not span.is_recording():
             return
+        attributes = self._plain_marks(span, tree)
+        if attributes is None:
+            attributes = self._whole_marks(span, tree)
+        if attributes:
+            room = _room(span)
+            if room is not None and room < len(attributes):
+                self._pipeline.health.count(NO_ROOM)
+                verdict = attributes.get(CHLOE_PASSED)
+                attributes = {CHLOE_PASSED: verdict} if room and verdict is not None else {}
+            span.set_attributes(attributes)
+
+    def _plain_marks(self, span: Span, tree: Tree) -> dict[str, Value] | None:
+        """The attributes of a plain run that keeps its rules: the usual case, and short. None where it takes more."""
+        span_id = span.context.span_id
+        if len(tree.open) != 1 or span_id != tree.root_id:
+            return None
+        attributes = _plain(span.attributes)
+        agent = attributes.get(AGENT_NAME)
+        if agent.__class__ is not str or agent in PLACEHOLDER_NAMES or not is_usual(attributes, AGENT):
+            return None
+        held = self._rules.for_run(agent)
+        if held is None or held.expectations is not None or held.calls is None:
+            return None if held is not None else {}
+        names = plain_calls(tree.parts, span_id, span.instrumentation_scope.name)
+        if names is None:
+            return None
+        short = [short_name(name) for name in names]
+        if not kept(held.calls, short if short == names else short + names):
+            return None
+        return calls_kept(used_names(short) if self._settings.reasons else None)
+
+    def _whole_marks(self, span: Span, tree: Tree) -> dict[str, Value]:
+        """The attributes of any run, from all that its spans tell."""
         part = read(span)
         if part is None or (part.kind is not AGENT and part.span_id != tree.root_id):
-            return
+            return {}
+        part.sampled = tree.sampled
         found = self._assembler.runs_at(tree, part, time_ns())
         if found is None:
-            return
+            return {}
         run, top = found
         held = self._rules.for_run(run.agent) if top else self._rules.named(run.agent)
         said = list(outcomes_under(run, held, run.trace_id))
-        if not said:
-            return
-        attributes, whole = mark_attributes(said, reasons=self._settings.reasons, room=_room(span))
-        if not whole:
-            self._pipeline.health.count(NO_ROOM)
-        if attributes:
-            span.set_attributes(attributes)
+        return mark_attributes(said, reasons=self._settings.reasons)[0] if said else {}
 
     def _write_live(self, tree: Tree) -> None:
         """The last resort, for a root that takes no hook: marks so far, at the end of each tool."""
@@ -310,6 +369,24 @@ def _looks_like_agent(span: Span) -> bool:
     scope = span.instrumentation_scope
     kind, _ = kind_of(span.attributes or {}, span.name, scope.name if scope is not None else "")
     return kind is AGENT
+
+
+def _plain(attributes: Any) -> Mapping[str, Any]:
+    """A span's attributes as a plain mapping: its own lookups take a lock each."""
+    try:
+        return attributes.copy()  # type: ignore[no-any-return]
+    except AttributeError:
+        return dict(attributes or {})
+
+
+def _unhook(span: Span, end: object, inner: Any) -> None:
+    """Take the hook off, where no other wrapper came on top of it."""
+    if span.end is not end:
+        return
+    if inner is None:
+        del span.end
+    else:
+        span.end = inner  # type: ignore[method-assign]
 
 
 def _room(span: Span) -> int | None:

@@ -16,6 +16,7 @@ from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.join import join_traces
 from otel_chloe.assembly.runs import Group, delimit, hands_over
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
+from otel_chloe.record import KIND, SPAN_ID, START, Record, repeats, shorten, size_of
 from otel_chloe.run import End, Run
 
 SPANS_LATE: Final = "spans_late"
@@ -46,12 +47,15 @@ class Tree:
         "closed",
         "last_s",
         "late",
+        "newest",
         "open",
         "origin",
         "orphan",
         "ours",
         "parts",
+        "resource",
         "root_id",
+        "sampled",
         "seen",
         "trace_id",
         "unhooked",
@@ -62,13 +66,16 @@ class Tree:
         self.trace_id = trace_id
         self.root_id = root_id
         self.open: dict[int, Any] = {}
-        self.parts: list[Part] = []
+        self.parts: list[Part | Record] = []
+        self.newest: Record | None = None
         self.bytes = 0
         self.seen = -1
         self.last_s: float | None = None
         self.late = late
         self.closed = False
         self.origin: Any = None
+        self.resource: Any = None
+        self.sampled = True
         self.orphan = False
         self.ours = False
         self.unhooked = False
@@ -89,14 +96,20 @@ class RunAssembler:
     Args:
         limits: How long runs wait and how much is held.
         describe: Reads an open span as a part, as far as it tells yet; None where it cannot.
+        expand: Makes parts of what is held of a tree's ended spans, given its trace id and resource.
         count: Counts what happens: ``spans_late``.
     """
 
     def __init__(
-        self, limits: Limits, describe: Callable[[Any], Part | None], count: Callable[[str, int], None]
+        self,
+        limits: Limits,
+        describe: Callable[[Any], Part | None],
+        expand: Callable[[Sequence[Part | Record], int, Any], list[Part]],
+        count: Callable[[str, int], None],
     ) -> None:
         self.limits = limits
         self._describe = describe
+        self._expand = expand
         self._count = count
         self.tree_of: dict[int, Tree] = {}
         self.trees: dict[int, Tree] = {}
@@ -121,7 +134,7 @@ class RunAssembler:
     def tree_with(self, trace_id: int, span_id: int) -> Tree | None:
         """The tree, still waiting to be closed, in which a span has ended. Only for spans whose parent is over."""
         for tree in self._of_trace.get(trace_id, ()):
-            if not tree.closed and any(part.span_id == span_id for part in tree.parts):
+            if not tree.closed and any(_id_of(held) == span_id for held in tree.parts):
                 return tree
         return None
 
@@ -130,8 +143,8 @@ class RunAssembler:
         tree.open[span_id] = span
         self.tree_of[span_id] = tree
 
-    def ended(self, tree: Tree, part: Part, size: int) -> None:
-        """A span of a tree ended; ``size`` is the text that it holds, in characters."""
+    def ended(self, tree: Tree, part: Part) -> None:
+        """A span of a tree ended, and was kept as a part."""
         tree.open.pop(part.span_id, None)
         if tree.closed:
             if part.kind is not OTHER:
@@ -139,15 +152,30 @@ class RunAssembler:
             return
         if part.span_id == tree.root_id and not tree.orphan:
             part.remote_parent = True  # what stands above it is of another trade, not missing
-        tree.bytes += size
+        tree.bytes += part.size
         tree.parts.append(part)
+
+    def recorded(self, tree: Tree, record: Record) -> None:
+        """A span of a tree ended, and was kept as a record. An earlier model call that it repeats is shortened."""
+        tree.open.pop(record[SPAN_ID], None)
+        if tree.closed:
+            self._count(SPANS_LATE, 1)
+            return
+        size = size_of(record)
+        if record[KIND] is MODEL:
+            newest = tree.newest
+            if newest is not None and repeats(newest, record):
+                size -= shorten(newest)
+            tree.newest = record
+        tree.bytes += size
+        tree.parts.append(record)
 
     def runs_at(self, tree: Tree, ending: Part, now_ns: int) -> tuple[Run, bool] | None:
         """The run that hangs on a span that is about to end, and whether it is a top-level run.
 
         None where the span is no agent and delimits no run, or hands over to another agent.
         """
-        parts = [*tree.parts, ending]
+        parts = [*self._parts(tree, tree.parts), ending]
         above = self._open_parts(tree, now_ns, ending.span_id)
         forest = Forest([*parts, *above])
         ending.end = ending.end or now_ns
@@ -255,7 +283,8 @@ class RunAssembler:
     def _close(self, tree: Tree, now_ns: int, end: End, *, everything: bool = False) -> list[Closed]:
         """Closes the runs of a tree that are over; with ``everything``, the others too, with this end."""
         count = len(tree.parts)
-        parts = tree.parts[:count]
+        held = tree.parts[:count]
+        parts = self._parts(tree, held)
         open_parts = self._open_parts(tree, now_ns, None)
         over = everything or not tree.open
         groups, forest = self._groups(parts, open_parts)
@@ -271,8 +300,17 @@ class RunAssembler:
             self._drop(tree)
             self._keep_loose(tree, parts, gone)
         else:
-            tree.parts[:count] = [part for part in parts if id(part) not in gone]
+            tree.parts[:count] = [each for each, part in zip(held, parts, strict=True) if id(part) not in gone]
             self._closing.pop(id(tree), None)
+        return found
+
+    def _parts(self, tree: Tree, held: Sequence[Part | Record]) -> list[Part]:
+        """What is held of ended spans, as parts."""
+        found = self._expand(held, tree.trace_id, tree.resource)
+        for part in found:
+            part.sampled = tree.sampled
+            if part.span_id == tree.root_id and not tree.orphan:
+                part.remote_parent = True
         return found
 
     def _open_parts(self, tree: Tree, now_ns: int, but: int | None) -> list[Part]:
@@ -329,11 +367,12 @@ class RunAssembler:
         self._drop(tree)
         self._finished.pop(tree.trace_id, None)
 
-    def runs_of(self, tree: Tree, part: Part, now_ns: int) -> Iterable[tuple[Run, Run]]:
+    def runs_of(self, tree: Tree, span_id: int, now_ns: int) -> Iterable[tuple[Run, Run]]:
         """The run that a part belongs to, as far as it is known, and the run of the agent that made the call."""
-        forest = Forest([*tree.parts, *self._open_parts(tree, now_ns, None)])
+        forest = Forest([*self._parts(tree, tree.parts), *self._open_parts(tree, now_ns, None)])
         for group in delimit(forest).groups:
-            if part in group.parts:
+            part = next((p for p in group.parts if p.span_id == span_id), None)
+            if part is not None:
                 builder = Builder(forest, group, "settled", complete=False)
                 yield builder.named_run(), builder.named_run_of(part)
 
@@ -363,7 +402,7 @@ class RunAssembler:
         """Model spans that no run claimed, and no open run can claim any more, are a run each; tools are late."""
         if not self._loose:
             return []
-        since = min((tree.parts[0].start for tree in self.trees.values() if tree.parts), default=None)
+        since = min((_start_of(tree.parts[0]) for tree in self.trees.values() if tree.parts), default=None)
         ready = [(p, t) for p, t in self._loose if everything or since is None or p.end < since]
         if not ready:
             return []
@@ -386,3 +425,11 @@ def _works(above: Part, parts: Sequence[Part]) -> bool:
     if above.vocabulary or above.foreign:
         return False
     return any(p.parent_id == above.span_id and p.scope == above.scope and p.kind in (MODEL, TOOL) for p in parts)
+
+
+def _id_of(held: Part | Record) -> int:
+    return held.span_id if isinstance(held, Part) else int(held[SPAN_ID])
+
+
+def _start_of(held: Part | Record) -> int:
+    return held.start if isinstance(held, Part) else int(held[START])

@@ -222,14 +222,14 @@ class Builder:
         return bool(self.models) and any(_asked_unseen(call) for call in self.calls)
 
 
-_ASKS = ("tool_call", "tool_calls", "tool_use")
+ASKS = ("tool_call", "tool_calls", "tool_use")
 
 
 def _asked_unseen(call: ModelCall) -> bool:
     """Whether a model call says that it ended by asking for a tool, and shows no request."""
     reasons = call.parts[0].raw.get("gen_ai.response.finish_reasons")
     shown = any(message.requests for message in call.facts.output or ())
-    return not shown and isinstance(reasons, (list, tuple)) and any(reason in _ASKS for reason in reasons)
+    return not shown and isinstance(reasons, (list, tuple)) and any(reason in ASKS for reason in reasons)
 
 
 def _first_prompt(calls: Sequence[ModelCall]) -> str | None:

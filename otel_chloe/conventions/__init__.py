@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from otel_chloe.conventions.agent_framework import AGENT_FRAMEWORK
+from otel_chloe.conventions.agent_framework import SCOPE as AGENT_FRAMEWORK_SCOPE
 from otel_chloe.conventions.anthropic import ANTHROPIC
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.genai import AGENT_NAME, CALL_ID, CONVERSATION, GENAI, PLACEHOLDER_NAMES, RESPONSE_ID
 from otel_chloe.conventions.google_adk import GOOGLE_ADK
+from otel_chloe.conventions.google_adk import SCOPE as GOOGLE_ADK_SCOPE
 from otel_chloe.conventions.haystack import HAYSTACK
+from otel_chloe.conventions.keep import expand, is_usual, usual
 from otel_chloe.conventions.langfuse import LANGFUSE
 from otel_chloe.conventions.langsmith import LANGSMITH
 from otel_chloe.conventions.mlflow import MLFLOW
@@ -28,8 +31,25 @@ from otel_chloe.conventions.smolagents import SMOLAGENTS
 from otel_chloe.conventions.span import SpanLike
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, WORKFLOW, Kind, Part
+from otel_chloe.record import Record
 
-__all__ = ["CONVENTIONS", "PSEUDO_TOOLS", "is_foreign", "is_named", "kind_of", "read", "read_open", "slim"]
+__all__ = [
+    "AGENT_NAME",
+    "CONVENTIONS",
+    "FOREIGN_KEYS",
+    "PLACEHOLDER_NAMES",
+    "PSEUDO_TOOLS",
+    "expand",
+    "is_foreign",
+    "is_named",
+    "is_silent",
+    "is_usual",
+    "keep",
+    "kind_of",
+    "read",
+    "read_open",
+    "slim",
+]
 
 CONVENTIONS: Final[tuple[Convention, ...]] = (
     GOOGLE_ADK,
@@ -129,19 +149,47 @@ NAME_HINTS: Final[tuple[tuple[re.Pattern[str], Kind], ...]] = (
     (re.compile(r"chat\b|generate_content\b"), MODEL),
 )
 
-FOREIGN_KEYS: Final = (
-    "http.request.method",
-    "http.method",
-    "rpc.system",
-    "messaging.system",
-    "db.system.name",
-    "db.system",
+FOREIGN_KEYS: Final = frozenset(
+    {"http.request.method", "http.method", "rpc.system", "messaging.system", "db.system.name", "db.system"}
 )
 
 
 def is_foreign(attributes: Mapping[str, Any], span_kind: Any) -> bool:
     """Whether a span that no convention knows belongs to another trade: it has a peer, or says what it talks to."""
-    return getattr(span_kind, "value", span_kind) != 0 or any(key in attributes for key in FOREIGN_KEYS)
+    return getattr(span_kind, "value", span_kind) != 0 or not FOREIGN_KEYS.isdisjoint(attributes)
+
+
+MARKERS: Final = frozenset(
+    {
+        "gen_ai.operation.name",
+        "gen_ai.handoff.to_agent",
+        "llm.request.type",
+        "openinference.span.kind",
+        "traceloop.span.kind",
+        "langsmith.span.kind",
+        "langfuse.observation.type",
+        "mlflow.spanType",
+    }
+)
+"""A span with none of these is of no convention, but for those that know it by scope or name."""
+_BY_SCOPE: Final = frozenset({GOOGLE_ADK_SCOPE, AGENT_FRAMEWORK_SCOPE})
+_BY_NAME: Final = ("haystack.", "claude_code.")
+
+
+def is_silent(attributes: Mapping[str, Any], span_name: str, scope: str) -> bool:
+    """Whether a span says nothing in any convention's words. Cheap: most spans of an application are silent."""
+    return MARKERS.isdisjoint(attributes) and scope not in _BY_SCOPE and not span_name.startswith(_BY_NAME)
+
+
+def keep(span: SpanLike, context: Any) -> Record | Part | None:
+    """What is kept of an ended span while its run is open: a record where the span is usual, else a part."""
+    attributes = span.attributes
+    try:
+        plain: Mapping[str, Any] = attributes.copy()  # type: ignore[union-attr]  # a mappingproxy: far faster than dict()
+    except AttributeError:
+        plain = dict(attributes or {})
+    record = usual(plain, span, context)
+    return record if record is not None else slim(span)
 
 
 def slim(span: SpanLike) -> Part | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import monotonic, time_ns
 from typing import Any, Final, TypeAlias
@@ -13,6 +13,7 @@ from otel_chloe.health import Health
 from otel_chloe.mark import Violation
 from otel_chloe.part import Part
 from otel_chloe.pipeline.worker import Work, Worker
+from otel_chloe.record import Record
 from otel_chloe.run import Run
 from otel_chloe.scorers import outcomes
 from otel_chloe.sinks import Sinks, Watched
@@ -26,7 +27,8 @@ class Forbidden:
     """A call of a tool that some rule forbids ended, in a run that is still open."""
 
     tree: Tree
-    part: Part
+    span_id: int
+    names: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Pipeline:
         rules: What is expected of whom.
         settings: Limits and switches.
         describe: Reads an open span as a part.
+        expand: Makes parts of what is held of ended spans.
         sinks: Makes the sinks, given the health and what they call when a provider is first seen.
     """
 
@@ -54,12 +57,13 @@ class Pipeline:
         rules: Rules,
         settings: Settings,
         describe: Callable[[Any], Part | None],
+        expand: Callable[[Sequence[Part | Record], int, Any], list[Part]],
         sinks: Callable[[Health, Callable[[], None]], Sinks],
     ) -> None:
         self.rules = rules
         self.settings = settings
         self.health = Health(monotonic)
-        self.assembler = RunAssembler(_limits(settings), describe, self.health.count)
+        self.assembler = RunAssembler(_limits(settings), describe, expand, self.health.count)
         work: Work[Item] = Work(self._take, self._tick, self._close, self._forked)
         self.worker: Worker[Item] = Worker(work, self.health, clock=monotonic, shutdown_s=settings.shutdown_s)
         self._sinks = sinks(self.health, self.worker.register_exit)
@@ -121,15 +125,15 @@ class Pipeline:
 
     def _forbidden(self, item: Forbidden) -> None:
         """Counts a broken must_not_call now, for an alert that need not wait for the run's end."""
-        for run, agent in self.assembler.runs_of(item.tree, item.part, time_ns()):
-            self._count_forbidden(run, self.rules.for_run(run.agent), item.part)
+        for run, agent in self.assembler.runs_of(item.tree, item.span_id, time_ns()):
+            self._count_forbidden(run, self.rules.for_run(run.agent), item.names)
             if agent.span_id != run.span_id:
-                self._count_forbidden(agent, self.rules.named(agent.agent), item.part)
+                self._count_forbidden(agent, self.rules.named(agent.agent), item.names)
 
-    def _count_forbidden(self, run: Run, rules: AgentRules | None, part: Part) -> None:
+    def _count_forbidden(self, run: Run, rules: AgentRules | None, names: Iterable[str | None]) -> None:
         if rules is None or rules.calls is None or rules.calls.count != "attempted":
             return
-        for name in dict.fromkeys((part.short_name, part.name)):
+        for name in dict.fromkeys(names):
             if name is not None and name in rules.calls.must_not_call:
                 self._sinks.violation(run, Violation("must_not_call", name), severity=rules.severity)
 

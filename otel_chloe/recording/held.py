@@ -278,20 +278,19 @@ def _slimmed(part: Part) -> int:
     if not part.vocabulary:
         part.raw, part.events = {}, ()
         return _PART
-    return _PART + sum(map(_memory, part.raw.values())) + 110 * len(part.raw) + sum(map(_event, part.events))
+    size = _PART
+    for value in part.raw.values():
+        size += 160 + len(value) if value.__class__ is str and value.isascii() else 110 + _memory(value)
+    for event in part.events:
+        size += 300 + _memory(event.attributes)
+    return size
 
 
 _PART: Final = 600
 
 
-def _event(event: Any) -> int:
-    return 300 + _memory(event.attributes)
-
-
 def _memory(value: Any) -> int:
     """The memory of an attribute's value, about. A loop, not recursion: the depth is the sender's."""
-    if value.__class__ is str:
-        return getsizeof(value)
     total = 0
     waiting = [value]
     while waiting:

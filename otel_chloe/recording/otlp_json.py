@@ -91,7 +91,7 @@ class OtlpJson:
         return objects_in(values)
 
     def _resource_of(self, raw: Any) -> RecordedResource:
-        if raw != self._raw_resource:
+        if raw is not self._raw_resource and raw != self._raw_resource:
             self._raw_resource = raw
             self._resource = RecordedResource(attributes_of(as_object(raw).get("attributes")))
         return self._resource

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from otel_chloe.scorers.calls import calls
+from otel_chloe.scorers.calls import calls, kept, used_names
 from otel_chloe.scorers.scoring import outcomes, outcomes_under
 
-__all__ = ["calls", "outcomes", "outcomes_under"]
+__all__ = ["calls", "kept", "outcomes", "outcomes_under", "used_names"]

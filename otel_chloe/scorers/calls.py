@@ -67,7 +67,12 @@ def kept(expected: ExpectedCalls, names: Sequence[str]) -> bool:
 
 def used(made: Sequence[ToolCall]) -> str:
     """Every tool in order, repeats kept: how the reason ends."""
-    return f"Used: {', '.join([call.name for call in made])}." if made else "Used: nothing."
+    return used_names([call.name for call in made])
+
+
+def used_names(names: Sequence[str]) -> str:
+    """The same, of the calls' short names."""
+    return f"Used: {', '.join(names)}." if names else "Used: nothing."
 
 
 def _names(made: Sequence[ToolCall]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .attributes import mark_attributes
+from .attributes import Value, calls_kept, mark_attributes
 from .emission import MARKS, NOT_RECORDABLE, REPEATS, RUNS, SPANS_LATE, SPANS_NOT_SAMPLED, Recent, Sinks
 from .metrics import Watched
 from .providers import Origin, origin_of
@@ -17,7 +17,9 @@ __all__ = [
     "Origin",
     "Recent",
     "Sinks",
+    "Value",
     "Watched",
+    "calls_kept",
     "mark_attributes",
     "origin_of",
 ]

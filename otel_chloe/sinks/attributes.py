@@ -48,6 +48,17 @@ def mark_attributes(
     return _add_all(attributes, outcomes, reasons=reasons), True
 
 
+def calls_kept(reason: str | None) -> dict[str, Value]:
+    """What :func:`mark_attributes` gives for one mark of `calls` that passed, in the time that a hook has."""
+    attributes: dict[str, Value] = {CHLOE_PASSED: True, _CALLS.state: "scored", _CALLS.score: 1.0, _CALLS.passed: True}
+    if reason is not None:
+        attributes[_CALLS.reason] = reason[:REASON_LIMIT]
+    return attributes
+
+
+_CALLS: Final = mark_keys("calls")
+
+
 def _add_all(attributes: dict[str, Value], outcomes: Sequence[Outcome], *, reasons: bool) -> dict[str, Value]:
     for outcome in outcomes:
         keys = mark_keys(outcome.name)

@@ -1,0 +1,154 @@
+"""What each command takes, and its help. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import math
+from argparse import SUPPRESS, Action, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, NoReturn
+
+_Parser = partial(ArgumentParser, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
+
+_ABOUT: Final = """\
+Rebuild the runs of AI agents from recorded OpenTelemetry spans, and score them.
+"""
+
+_EXAMPLES: Final = """\
+examples:
+  otel-chloe runs spans.otlp.jsonl
+  otel-chloe score spans.otlp.jsonl --rules rules.yaml
+  otel-chloe check rules.yaml spans.otlp.jsonl
+
+otel-chloe COMMAND --help says more of each.
+"""
+
+_INPUT: Final = """\
+Every FILE is a recording: OTLP/JSON (one request a line, or one document), OTLP protobuf (length-prefixed), or a
+Jaeger or Tempo JSON export; plain or with gzip; - is standard input. Each stands for itself, unless --together.
+"""
+
+_RUNS: Final = f"""\
+Print the runs of recordings: prompt, tool calls in order, sub-agents, output, and what is missing.
+
+{_INPUT}"""
+
+_RUNS_EXAMPLES: Final = """\
+examples:
+  otel-chloe runs spans.otlp.jsonl
+  otel-chloe runs agent.jsonl.gz mcp-server.jsonl.gz --together
+  otel-chloe runs spans.otlp.jsonl --explain
+  kubectl logs collector | otel-chloe runs - --format json | jq .output
+
+exit codes:
+  0  all was read
+  2  bad input; the good lines are printed all the same
+"""
+
+_SCORE: Final = f"""\
+Score the runs of recordings by the rules of a file.
+
+{_INPUT}"""
+
+_SCORE_EXAMPLES: Final = """\
+examples:
+  otel-chloe score spans.otlp.jsonl --rules rules.yaml
+  otel-chloe score spans.otlp.jsonl --rules rules.yaml --fail-under 0.9
+  otel-chloe score nightly/*.jsonl.gz --rules rules.yaml --format json --strict
+
+The text ends with a line for each scorer and agent. Only scored runs enter the mean.
+
+exit codes:
+  0  nothing failed
+  1  a mark has not passed or its scorer failed; with --fail-under: a scorer's mean is under X or a scorer failed;
+     with --strict: a run is unscored or pending, too
+  2  bad input or bad rules
+"""
+
+_CHECK: Final = """\
+Print the rules as they hold for each agent; with recordings, also every tool and agent that the rules name and the
+recordings never show. A mistyped name in mustNotCall passes for ever.
+"""
+
+_CHECK_EXAMPLES: Final = """\
+examples:
+  otel-chloe check rules.yaml
+  otel-chloe check rules.yaml spans.otlp.jsonl
+
+exit codes:
+  0  all is well
+  1  the rules name a tool or an agent that the recordings never show
+  2  bad rules or bad input
+"""
+
+
+def parser() -> ArgumentParser:
+    """The whole command line."""
+    top = _Parser(prog="otel-chloe", description=_ABOUT, epilog=_EXAMPLES)
+    top.add_argument("--version", action=_Version, help="print the version and exit")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=_Parser)
+    _runs(commands.add_parser("runs", help="print the runs of recordings", description=_RUNS, epilog=_RUNS_EXAMPLES))
+    _score(commands.add_parser("score", help="score the runs by rules", description=_SCORE, epilog=_SCORE_EXAMPLES))
+    _check(commands.add_parser("check", help="check the rules", description=_CHECK, epilog=_CHECK_EXAMPLES))
+    return top
+
+
+def _runs(command: ArgumentParser) -> None:
+    _reading(command)
+    command.add_argument("--explain", action="store_true", help="say of each call which span or message it was read from")
+
+
+def _score(command: ArgumentParser) -> None:
+    _reading(command)
+    command.add_argument("--rules", metavar="FILE", required=True, help="the rules, YAML or JSON")
+    command.add_argument("--no-judge", action="store_true", help='ask no model: what a judge scores is unscored, "judge off"')
+    command.add_argument("--complete", metavar="MODULE:FUNCTION", action=_Later, help=SUPPRESS)
+    command.add_argument(
+        "--fail-under", metavar="X", type=_finite, help="exit 1 if a scorer's mean is under X, and not for single marks"
+    )
+    command.add_argument("--strict", action="store_true", help="exit 1 for runs that are unscored or pending, too")
+
+
+def _check(command: ArgumentParser) -> None:
+    command.add_argument("rules", metavar="RULES", help="the rules, YAML or JSON")
+    command.add_argument("files", metavar="FILE", nargs="*", help="a recording; - is standard input")
+
+
+def _reading(command: ArgumentParser) -> None:
+    command.add_argument("files", metavar="FILE", nargs="+", help="a recording; - is standard input")
+    command.add_argument("--format", choices=("text", "json"), default="text", help="text (default), or one JSON object a run")
+    command.add_argument("--together", action="store_true", help="join runs across the files, as if they were one")
+
+
+def _finite(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ArgumentTypeError(f"{text!r} is not a number, such as 0.9")
+    return number
+
+
+class _Later(Action):
+    """An option that a later version has: refused, never taken and ignored."""
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, values: str | Sequence[Any] | None, option: str | None = None
+    ) -> NoReturn:
+        parser.error(f"{option}: not in this version")
+
+
+class _Version(Action):
+    """Reads the version only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002  # argparse's own name
+        super().__init__(option_strings, dest, nargs=0, default=SUPPRESS, help=help)
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, values: str | Sequence[Any] | None, option: str | None = None
+    ) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"otel-chloe {version('otel-chloe')}")
+        parser.exit()

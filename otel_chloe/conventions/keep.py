@@ -1,0 +1,264 @@
+"""What is kept of an ended span while its run is open: as little as a run needs, and never more than once.
+
+The usual spans (today's OTel GenAI attributes and nothing else) are kept as a bare record, for speed and memory; any
+other span as the part that :func:`~otel_chloe.conventions.read` makes of it. :func:`expand` makes parts of records.
+A model call's input mostly repeats the one before and its answer: then only the newest is kept, and the earlier ones
+are cut from it again.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from otel_chloe.conventions import genai
+from otel_chloe.conventions.genai import (
+    AGENT_NAME,
+    ARGUMENTS,
+    CALL_ID,
+    CONVERSATION,
+    GENAI,
+    INPUT,
+    OUTPUT,
+    RESPONSE_ID,
+    RESULT,
+)
+from otel_chloe.conventions.genai import TOOL_NAME as TOOL_NAME_KEY
+from otel_chloe.conventions.reader import TableReader
+from otel_chloe.names import short_name
+from otel_chloe.part import AGENT, MODEL, TOOL, Part
+from otel_chloe.record import (
+    AGENT_OF,
+    END,
+    FIRST,
+    IDENT,
+    KIND,
+    NAME,
+    PARENT_ID,
+    SCOPE,
+    SECOND,
+    SPAN_ID,
+    START,
+    TALK,
+    THIRD,
+    Record,
+)
+
+FINISH: Final = "gen_ai.response.finish_reasons"
+
+OPERATIONS: Final[Mapping[str, Any]] = {
+    "chat": MODEL,
+    "generate_content": MODEL,
+    "text_completion": MODEL,
+    "execute_tool": TOOL,
+    "invoke_agent": AGENT,
+}
+
+UNUSUAL: Final = frozenset(
+    {
+        "openinference.span.kind",
+        "traceloop.span.kind",
+        "langsmith.span.kind",
+        "langfuse.observation.type",
+        "mlflow.spanType",
+        "llm.request.type",
+        "mcp.method.name",
+        "session.id",
+        "error.type",
+        "agent_name",
+        "final_result",
+        "tool_arguments",
+        "tool_response",
+        "gen_ai.tool.status",
+        "gen_ai.prompt",
+        "gen_ai.prompt.0.role",
+        "gen_ai.completion.0.role",
+        "gen_ai.handoff.to_agent",
+        "pydantic_ai.all_messages",
+        "pydantic_ai.tool.failure_stage",
+        "all_messages_events",
+        "anthropic.tool_result.content",
+        "crewai.crew.name",
+        "gen_ai.agent.call.id",
+    }
+)
+"""Attributes that some reader wants and a record does not hold: a span with one of them is kept as a part."""
+
+UNUSUAL_SCOPES: Final = frozenset(
+    {
+        "gcp.vertex.agent",
+        "agent_framework",
+        "autogen-core",
+        "mcp-python-sdk",
+        "fastmcp",
+        "opentelemetry.instrumentation.openai_agents",
+    }
+)
+_UNUSUAL_PREFIX: Final = ("openinference.", "semantic_kernel", "strands")
+MANY_ATTRIBUTES: Final = 100
+"""With so many, some may have been dropped."""
+
+
+def is_usual(attributes: Mapping[str, Any], kind: str) -> bool:
+    """Whether a span of this kind says what it says in today's OTel GenAI attributes alone."""
+    operation = attributes.get("gen_ai.operation.name")
+    return OPERATIONS.get(operation) is kind and UNUSUAL.isdisjoint(attributes)  # type: ignore[arg-type]
+
+
+def usual(attributes: Mapping[str, Any], span: Any, context: Any) -> Record | None:
+    """A usual span as a record, None where it is not usual."""
+    kind = OPERATIONS.get(attributes.get("gen_ai.operation.name"))  # type: ignore[arg-type]
+    if kind is None or not UNUSUAL.isdisjoint(attributes) or len(attributes) > MANY_ATTRIBUTES:
+        return None
+    scope = span.instrumentation_scope.name
+    if scope in UNUSUAL_SCOPES or scope.startswith(_UNUSUAL_PREFIX) or not span.status.is_unset:
+        return None
+    get = attributes.get
+    parent = span.parent
+    head = [kind, context.span_id, parent.span_id if parent is not None else None, span.start_time, span.end_time]
+    if kind is TOOL:
+        name = get(TOOL_NAME_KEY)
+        given = get(ARGUMENTS)
+        if given is None or name.__class__ is not str:
+            return None
+        return [*head, span.name, scope, name, given, get(RESULT), get(CALL_ID), get(AGENT_NAME), get(CONVERSATION)]
+    asked, told = get(INPUT), get(OUTPUT)
+    if asked is None or told is None:
+        return None
+    if kind is MODEL:
+        return [*head, span.name, scope, get(RESPONSE_ID), asked, told, get(FINISH), get(AGENT_NAME), get(CONVERSATION)]
+    name = get(AGENT_NAME)
+    if name.__class__ is not str or name in genai.PLACEHOLDER_NAMES or len(asked) + len(told) > MOST_AGENT_TEXT:
+        return None
+    return [*head, span.name, scope, name, asked, told, None, name, get(CONVERSATION)]
+
+
+USUAL_READER: Final = TableReader((GENAI,))
+"""Reads what a record holds: nothing but OTel GenAI."""
+
+MOST_AGENT_TEXT: Final = 1 << 20
+
+
+def expand(records: Iterable[Record | Part], trace_id: int, resource: Any) -> list[Part]:
+    """Records and parts as parts, what was shortened made whole again."""
+    found: list[Part] = []
+    later: dict[int | None, _History] = {}
+    for each in reversed(list(records)):
+        if isinstance(each, Part):
+            found.append(each)
+            continue
+        part = _part(each, trace_id, resource)
+        if each[KIND] is MODEL:
+            _fill(part, each, later)
+        found.append(part)
+    found.reverse()
+    return found
+
+
+def _part(record: Record, trace_id: int, resource: Any) -> Part:
+    kind = record[KIND]
+    part = Part(
+        kind,
+        trace_id,
+        record[SPAN_ID],
+        record[PARENT_ID],
+        record[START],
+        record[END],
+        0,
+        record[NAME],
+        record[SCOPE],
+        USUAL_READER,
+        _RAW[kind](record),
+    )
+    part.resource = resource
+    name = record[AGENT_OF]
+    part.agent = name if isinstance(name, str) and name not in genai.PLACEHOLDER_NAMES else None
+    part.conversation = record[TALK] if isinstance(record[TALK], str) and record[TALK] else None
+    if kind is TOOL:
+        part.name = record[IDENT]
+        part.short_name = short_name(record[IDENT])
+        part.call_id = record[THIRD] if isinstance(record[THIRD], str) and record[THIRD] else None
+    elif kind is MODEL:
+        part.call_id = record[IDENT] if isinstance(record[IDENT], str) and record[IDENT] else None
+    else:
+        part.name, part.named = record[IDENT], True
+    return part
+
+
+def _raw_tool(record: Record) -> dict[str, Any]:
+    return {
+        genai.OPERATION: "execute_tool",
+        TOOL_NAME_KEY: record[IDENT],
+        ARGUMENTS: record[FIRST],
+        RESULT: record[SECOND],
+        CALL_ID: record[THIRD],
+    }
+
+
+def _raw_messages(record: Record) -> dict[str, Any]:
+    return {
+        genai.OPERATION: "chat" if record[KIND] is MODEL else "invoke_agent",
+        INPUT: record[FIRST],
+        OUTPUT: record[SECOND],
+        FINISH: record[THIRD],
+    }
+
+
+_RAW: Final[Mapping[str, Callable[[Record], dict[str, Any]]]] = {
+    TOOL: _raw_tool,
+    MODEL: _raw_messages,
+    AGENT: _raw_messages,
+}
+
+
+class _History:
+    """The messages of a whole input, and where each ends in its text. Parsed when first asked for."""
+
+    __slots__ = ("_text", "ends", "messages")
+
+    def __init__(self, text: str) -> None:
+        self._text: str | None = text
+        self.messages: list[Any] = []
+        self.ends: list[int] = []
+
+    def until(self, length: int) -> int:
+        """How many messages an input of this length held."""
+        if self._text is not None:
+            whole, self._text = self._text, None
+            self._parse(whole)
+        return bisect_right(self.ends, length - 1)
+
+    def _parse(self, text: str) -> None:
+        decode = json.JSONDecoder().raw_decode
+        at = 1
+        try:
+            while at < len(text) and text[at] != "]":
+                message, at = decode(text, at)
+                self.messages.append(message)
+                self.ends.append(at)
+                while at < len(text) and text[at] in ", \n":
+                    at += 1
+        except (ValueError, RecursionError):
+            return  # cut short: what was whole is kept
+
+
+def _fill(part: Part, record: Record, later: dict[int | None, _History]) -> None:
+    """Give a shortened model call its messages back, from the whole input of the call that repeats it."""
+    parent_id = record[PARENT_ID]
+    if record[FIRST].__class__ is str:
+        later[parent_id] = _History(record[FIRST])
+        return
+    history = later.get(parent_id)
+    if history is None or record[FIRST].__class__ is not int:
+        return
+    count = history.until(record[FIRST])
+    answer = count
+    while answer < len(history.messages) and _is_answer(history.messages[answer]):
+        answer += 1
+    part.raw = {**part.raw, INPUT: history.messages[:count], OUTPUT: history.messages[count:answer]}
+
+
+def _is_answer(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") in ("assistant", "model")
