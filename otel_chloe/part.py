@@ -19,6 +19,9 @@ MODEL: Final = "model"
 HANDOFF: Final = "handoff"
 OTHER: Final = "other"
 
+ASKS: Final = frozenset({"tool_call", "tool_calls", "tool_use", "function_call"})
+"""Reasons of a model to stop that mean: call these tools, then go on."""
+
 UNSET, OK, ERROR = 0, 1, 2
 """Span status codes, as OTLP numbers them."""
 

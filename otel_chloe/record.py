@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-Record: TypeAlias = list[Any]
+Record: TypeAlias = list[Any] | tuple[Any, ...]
+"""A model call is a list, since it may be shortened; the others are tuples."""
 
 KIND: Final = 0
 SPAN_ID: Final = 1
 PARENT_ID: Final = 2
 START: Final = 3
 END: Final = 4
-NAME: Final = 5
-SCOPE: Final = 6
-IDENT: Final = 7
+SCOPE: Final = 5
+IDENT: Final = 6
 """The tool's name as the model wrote it, the model's response id, or the agent's name."""
-FIRST: Final = 8
+FIRST: Final = 7
 """Arguments, or the input's messages; of a shortened model call the length of its input."""
-SECOND: Final = 9
+SECOND: Final = 8
 """The result, or the output's messages; of a shortened model call how many calls it asked for."""
-THIRD: Final = 10
-"""A tool's call id, or why the model stopped."""
-AGENT_OF: Final = 11
-TALK: Final = 12
+THIRD: Final = 9
+"""A tool's call id, or whether a model stopped to have tools called (None: not said)."""
+AGENT_OF: Final = 10
+TALK: Final = 11
 """The conversation's id."""
 
 _TAIL: Final = 64
@@ -51,9 +51,10 @@ def repeats(earlier: Record, later: Record) -> bool:
     return new[begin:end] == old[begin:end] and new[:_TAIL] == old[:_TAIL]
 
 
-def shorten(record: Record) -> int:
+def shorten(record: list[Any]) -> int:
     """Let go of what a later record repeats; gives the characters that are free now."""
     freed = size_of(record)
+    record[END] = record[START]
     record[SECOND] = requests_in(record)
     record[FIRST] = len(record[FIRST])
     return freed
@@ -63,7 +64,7 @@ def requests_in(record: Record) -> int:
     """How many tool calls a model's answer asks for, counted without parsing it."""
     told = record[SECOND]
     if told.__class__ is int:
-        return int(told)
-    if told.__class__ is not str:
+        return told  # type: ignore[no-any-return]
+    if record[THIRD] is False or told.__class__ is not str:
         return 0
-    return int(told.count('"type": "tool_call"') or told.count('"type":"tool_call"'))
+    return told.count('"type": "tool_call"') or told.count('"type":"tool_call"')  # type: ignore[no-any-return]

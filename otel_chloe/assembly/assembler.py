@@ -16,8 +16,12 @@ from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.join import join_traces
 from otel_chloe.assembly.runs import Group, delimit, hands_over
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
-from otel_chloe.record import KIND, SPAN_ID, START, Record, repeats, shorten, size_of
+from otel_chloe.record import FIRST, KIND, SECOND, SPAN_ID, START, Record, repeats, shorten
 from otel_chloe.run import End, Run
+
+SWEEP_S: Final = 5.0
+"""How often idle runs and limits over all runs are looked at."""
+LEAST_LOOK_S: Final = 0.05
 
 SPANS_LATE: Final = "spans_late"
 
@@ -113,7 +117,6 @@ class RunAssembler:
         self._count = count
         self.tree_of: dict[int, Tree] = {}
         self.trees: dict[int, Tree] = {}
-        self._of_trace: dict[int, list[Tree]] = {}
         self._closing: dict[int, Tree] = {}
         self._loose: list[tuple[Part, Tree]] = []
         self._finished: dict[int, int] = {}
@@ -126,15 +129,14 @@ class RunAssembler:
         tree = Tree(trace_id, span_id, late=orphan and trace_id in self._finished)
         tree.orphan = orphan
         tree.open[span_id] = span
-        self.trees[id(tree)] = tree
-        self._of_trace.setdefault(trace_id, []).append(tree)
+        self.trees[span_id] = tree
         self.tree_of[span_id] = tree
         return tree
 
     def tree_with(self, trace_id: int, span_id: int) -> Tree | None:
         """The tree, still waiting to be closed, in which a span has ended. Only for spans whose parent is over."""
-        for tree in self._of_trace.get(trace_id, ()):
-            if not tree.closed and any(_id_of(held) == span_id for held in tree.parts):
+        for tree in list(self.trees.values()):
+            if tree.trace_id == trace_id and any(_id_of(held) == span_id for held in tree.parts):
                 return tree
         return None
 
@@ -152,6 +154,7 @@ class RunAssembler:
             return
         if part.span_id == tree.root_id and not tree.orphan:
             part.remote_parent = True  # what stands above it is of another trade, not missing
+        tree.ours = tree.ours or part.kind is not OTHER
         tree.bytes += part.size
         tree.parts.append(part)
 
@@ -161,7 +164,9 @@ class RunAssembler:
         if tree.closed:
             self._count(SPANS_LATE, 1)
             return
-        size = size_of(record)
+        tree.ours = True
+        first, second = record[FIRST], record[SECOND]
+        size = (len(first) if first.__class__ is str else 0) + (len(second) if second.__class__ is str else 0)
         if record[KIND] is MODEL:
             newest = tree.newest
             if newest is not None and repeats(newest, record):
@@ -190,16 +195,16 @@ class RunAssembler:
                 return next(((sub, False) for sub in whole.sub_runs if sub.span_id == f"{ending.span_id:016x}"), None)
         return None
 
+    def closing(self, tree: Tree) -> None:
+        """An agent span or the root of a tree ended: it closes once nothing comes any more."""
+        self._closing[tree.root_id] = tree
+
     # --- called by one thread ----------------------------------------------------------------------------------------
 
     @property
     def open_runs(self) -> int:
         """Trees that hold a span, or whose root is open."""
         return len(self.trees)
-
-    def closing(self, tree: Tree) -> None:
-        """An agent span or the root of a tree ended: it closes once nothing comes any more."""
-        self._closing[id(tree)] = tree
 
     def due(self, now: float, now_ns: int) -> list[Closed]:
         """The runs that are over at this time. Idempotent; a passed deadline is never moved."""
@@ -208,15 +213,13 @@ class RunAssembler:
             if self._settled(tree, now):
                 found += self._close(tree, now_ns, "settled", everything=False)
         if self._next_sweep_s is None or now >= self._next_sweep_s:
-            self._next_sweep_s = now + min(30.0, self.limits.idle_s / 4)
+            self._next_sweep_s = now + min(SWEEP_S, self.limits.idle_s / 4)
             found += self._sweep(now, now_ns)
         return found + self._release_loose(everything=False)
 
     def next_due(self, now: float) -> float:
-        """When :meth:`due` should be called next."""
-        waits = [tree.last_s + self.limits.settle_s for tree in self._closing.values() if tree.last_s is not None]
-        sweep = self._next_sweep_s if self._next_sweep_s is not None else now
-        return min([*waits, sweep])
+        """When :meth:`due` should be called next. Hooks wake nobody: while spans are open, it is looked for."""
+        return now + min(SWEEP_S, max(self.limits.settle_s / 4, LEAST_LOOK_S))
 
     def flush(self, now_ns: int) -> list[Closed]:
         """Closes every run whose root has ended, without waiting."""
@@ -232,7 +235,7 @@ class RunAssembler:
 
     def forget(self) -> None:
         """Drops everything held: in a forked child, it is the parent's."""
-        for held in (self.tree_of, self.trees, self._of_trace, self._closing, self._finished):
+        for held in (self.tree_of, self.trees, self._closing, self._finished):
             held.clear()
         self._loose.clear()
 
@@ -301,7 +304,7 @@ class RunAssembler:
             self._keep_loose(tree, parts, gone)
         else:
             tree.parts[:count] = [each for each, part in zip(held, parts, strict=True) if id(part) not in gone]
-            self._closing.pop(id(tree), None)
+            self._closing.pop(tree.root_id, None)
         return found
 
     def _parts(self, tree: Tree, held: Sequence[Part | Record]) -> list[Part]:
@@ -378,13 +381,8 @@ class RunAssembler:
 
     def _drop(self, tree: Tree) -> None:
         tree.closed = True
-        self.trees.pop(id(tree), None)
-        siblings = self._of_trace.get(tree.trace_id, [])
-        if len(siblings) < 2:
-            self._of_trace.pop(tree.trace_id, None)
-        elif tree in siblings:
-            siblings.remove(tree)
-        self._closing.pop(id(tree), None)
+        self.trees.pop(tree.root_id, None)
+        self._closing.pop(tree.root_id, None)
         for span_id in list(tree.open):
             self.tree_of.pop(span_id, None)
         tree.open.clear()

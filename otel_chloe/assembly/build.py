@@ -11,7 +11,7 @@ from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_
 from otel_chloe.assembly.runs import Group
 from otel_chloe.assembly.toolcalls import Seen, match_asked, message_call, models_of, seen_calls, tool_call
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, CHAIN, ERROR, MODEL, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.part import AGENT, ASKS, CHAIN, ERROR, MODEL, TOOL, WORKFLOW, AgentFacts, Part
 from otel_chloe.run import End, Gap, Run, ToolCall
 
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
@@ -222,7 +222,6 @@ class Builder:
         return bool(self.models) and any(_asked_unseen(call) for call in self.calls)
 
 
-ASKS = ("tool_call", "tool_calls", "tool_use")
 
 
 def _asked_unseen(call: ModelCall) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from otel_chloe.assembly.build import ASKS, NO_TOOL_SPANS
-from otel_chloe.part import MODEL, TOOL
+from otel_chloe.assembly.build import NO_TOOL_SPANS
+from otel_chloe.part import MODEL, TOOL, Part
 from otel_chloe.record import IDENT, KIND, PARENT_ID, SCOPE, START, THIRD, requests_in
 
 _NOT_FOR_SURE: Final = None
@@ -24,21 +24,21 @@ def plain_calls(held: Sequence[Any], root_id: int, root_scope: str) -> list[str]
     """
     tools: list[Any] = []
     asked = 0
-    stopped: list[Any] = []
+    stopped = False
     for record in held:
-        if record.__class__ is not list or record[PARENT_ID] != root_id:
+        if record.__class__ is Part or record[PARENT_ID] != root_id:
             return _NOT_FOR_SURE
         kind = record[KIND]
         if kind is TOOL:
             tools.append(record)
         elif kind is MODEL:
             asked += requests_in(record)
-            stopped.append(record[THIRD])
+            stopped = stopped or record[THIRD] is True
         else:
             return _NOT_FOR_SURE
     if asked > len(tools) or (len(tools) > 1 and not _told_once(tools)):
         return _NOT_FOR_SURE
-    if not tools and (_asks(stopped) or any(scope in root_scope for scope in NO_TOOL_SPANS)):
+    if not tools and (stopped or any(scope in root_scope for scope in NO_TOOL_SPANS)):
         return _NOT_FOR_SURE
     return [record[IDENT] for record in tools]
 
@@ -62,7 +62,3 @@ def _told_once(tools: list[Any]) -> bool:
 
 def _start(record: Any) -> Any:
     return record[START]
-
-
-def _asks(stopped: list[Any]) -> bool:
-    return any(reason in ASKS for reasons in stopped if isinstance(reasons, (list, tuple)) for reason in reasons)

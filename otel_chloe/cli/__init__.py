@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -52,7 +53,5 @@ class _Warnings(logging.Handler):
 
 def _drop_output() -> None:
     """Nobody reads on (``| head``): the interpreter must not try to write the rest when it ends."""
-    try:
+    with contextlib.suppress(OSError, ValueError):  # standard output is no file, as in a test
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # standard output is no file, as in a test
-        pass

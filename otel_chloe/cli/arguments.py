@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from argparse import SUPPRESS, Action, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, Action, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Final, NoReturn
 
-_Parser = partial(ArgumentParser, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
+
+class _Parser(ArgumentParser):
+    """Takes options by their whole names only, so that a later one breaks no script."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False, **given)
+
 
 _ABOUT: Final = """\
 Rebuild the runs of AI agents from recorded OpenTelemetry spans, and score them.
@@ -95,13 +100,17 @@ def parser() -> ArgumentParser:
 
 def _runs(command: ArgumentParser) -> None:
     _reading(command)
-    command.add_argument("--explain", action="store_true", help="say of each call which span or message it was read from")
+    command.add_argument(
+        "--explain", action="store_true", help="say of each call which span or message it was read from"
+    )
 
 
 def _score(command: ArgumentParser) -> None:
     _reading(command)
     command.add_argument("--rules", metavar="FILE", required=True, help="the rules, YAML or JSON")
-    command.add_argument("--no-judge", action="store_true", help='ask no model: what a judge scores is unscored, "judge off"')
+    command.add_argument(
+        "--no-judge", action="store_true", help='ask no model: what a judge scores is unscored, "judge off"'
+    )
     command.add_argument("--complete", metavar="MODULE:FUNCTION", action=_Later, help=SUPPRESS)
     command.add_argument(
         "--fail-under", metavar="X", type=_finite, help="exit 1 if a scorer's mean is under X, and not for single marks"
@@ -116,7 +125,9 @@ def _check(command: ArgumentParser) -> None:
 
 def _reading(command: ArgumentParser) -> None:
     command.add_argument("files", metavar="FILE", nargs="+", help="a recording; - is standard input")
-    command.add_argument("--format", choices=("text", "json"), default="text", help="text (default), or one JSON object a run")
+    command.add_argument(
+        "--format", choices=("text", "json"), default="text", help="text (default), or one JSON object a run"
+    )
     command.add_argument("--together", action="store_true", help="join runs across the files, as if they were one")
 
 
@@ -133,21 +144,17 @@ def _finite(text: str) -> float:
 class _Later(Action):
     """An option that a later version has: refused, never taken and ignored."""
 
-    def __call__(
-        self, parser: ArgumentParser, namespace: Namespace, values: str | Sequence[Any] | None, option: str | None = None
-    ) -> NoReturn:
-        parser.error(f"{option}: not in this version")
+    def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
+        parser.error(f"{self.option_strings[0]}: not in this version")
 
 
 class _Version(Action):
     """Reads the version only when it is asked for."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002  # argparse's own name
-        super().__init__(option_strings, dest, nargs=0, default=SUPPRESS, help=help)
+    def __init__(self, option_strings: Sequence[str], dest: str, **given: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=SUPPRESS, **given)
 
-    def __call__(
-        self, parser: ArgumentParser, namespace: Namespace, values: str | Sequence[Any] | None, option: str | None = None
-    ) -> NoReturn:
+    def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
 
         print(f"otel-chloe {version('otel-chloe')}")

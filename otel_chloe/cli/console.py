@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -66,7 +67,6 @@ class Progress:
     """How far reading has come: a line on a terminal that is written over, once it takes longer than a second."""
 
     def __init__(self, stream: IO[str], clock: Callable[[], float], total: int | None) -> None:
-        self.runs = 0
         self._stream = stream
         self._clock = clock
         self._total = total
@@ -74,14 +74,14 @@ class Progress:
         self._next = clock() + _PROGRESS_AFTER_S
         self._shown = 0
 
-    def read(self, count: int) -> None:
-        """Note that so many bytes were read."""
+    def read(self, count: int, runs: int) -> None:
+        """Note that so many more bytes were read, and how many runs there are so far."""
         self._done += count
         now = self._clock()
         if now >= self._next:
             self._next = now + _PROGRESS_EVERY_S
             of = f" of {_size(self._total)} ({self._done / self._total:.0%})" if self._total else ""
-            line = f"read {_size(self._done)}{of}, {self.runs:,} runs"
+            line = f"read {_size(self._done)}{of}, {runs:,} runs"
             self._stream.write(f"\r{line:<{self._shown}}")
             self._stream.flush()
             self._shown = len(line)
@@ -99,22 +99,32 @@ def _size(count: int) -> str:
 
 
 class Watched(io.BufferedIOBase):
-    """A file that tells how much of it was read. ``name`` is the one that problems are told with."""
+    """A file that tells how much of it was read; open only while it is read. Problems are told with its ``name``."""
 
-    def __init__(self, file: io.BufferedIOBase, name: str, read: Callable[[int], None]) -> None:
-        self.name = name
-        self._file = file
+    def __init__(self, path: str, read: Callable[[int], None]) -> None:
+        self.name = path
+        self._file: io.BufferedReader | None = None
         self._read = read
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int | None = -1, /) -> bytes:
-        found = self._file.read(size)
-        self._read(len(found))
+        found = self._opened().read(size)
+        self._note(len(found))
         return found
 
     def readinto1(self, buffer: WriteableBuffer, /) -> int:
-        count = self._file.readinto1(buffer)
-        self._read(count)
+        count = self._opened().readinto1(buffer)
+        self._note(count)
         return count
+
+    def _opened(self) -> io.BufferedReader:
+        if self._file is None:
+            self._file = Path(self.name).open("rb")  # noqa: SIM115  # closed at its end: it outlives this call
+        return self._file
+
+    def _note(self, count: int) -> None:
+        self._read(count)
+        if not count and self._file is not None:
+            self._file.close()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import InputError
@@ -20,30 +20,32 @@ class Recordings:
 
     def __init__(self, files: Sequence[str], *, together: bool = False) -> None:
         self.bad = False
+        self.count = 0
         self._files = files
         self._together = together
         self._progress = _progress(files)
 
     def runs(self) -> Iterator[FoundRun]:
         """The runs, each with the file it stands in."""
-        _spare_the_collector()
-        with ExitStack() as stack:
-            sources = ((name, self._source(name, stack)) for name in self._files)
+        sources = [(name, self._source(name)) for name in self._files]
+        with _spared_collector():
             for found in find_runs(sources, together=self._together, problem=self._problem, late=self._late):
-                if self._progress is not None:
-                    self._progress.runs += 1
-                    self._progress.clear()
+                self.count += 1
+                self._clear()
                 yield found
         self._clear()
+        if not self.count and not self.bad:
+            complain(f"no runs in {', '.join(self._files)}")
 
-    def _source(self, name: str, stack: ExitStack) -> Source:
-        """The file itself where its progress is shown; what cannot be opened is left to the reader to tell."""
-        if self._progress is None or name == STANDARD_INPUT:
+    def _source(self, name: str) -> Source:
+        """The file itself where its progress is shown. What is none is left to the reader to tell."""
+        if self._progress is None or _size(name) is None:
             return name
-        try:
-            return Watched(stack.enter_context(Path(name).open("rb")), name, self._progress.read)
-        except (OSError, ValueError):
-            return name
+        return Watched(name, self._progress_of)
+
+    def _progress_of(self, count: int) -> None:
+        if self._progress is not None:
+            self._progress.read(count, self.count)
 
     def _problem(self, error: InputError) -> None:
         self.bad = True
@@ -52,8 +54,8 @@ class Recordings:
 
     def _late(self, name: str, count: int) -> None:
         self._clear()
-        spans, runs = ("a span", "its run") if count == 1 else (f"{count:,} spans", "their runs")
-        complain(f"{name}: {spans} came after {runs} had been closed to free memory, and is in no run")
+        which = "1 span, which came" if count == 1 else f"{count:,} spans, which came"
+        complain(f"{name}: {which} after its run had been closed to free memory, left out")
 
     def _clear(self) -> None:
         if self._progress is not None:
@@ -69,13 +71,22 @@ def _progress(files: Sequence[str]) -> Progress | None:
 
 
 def _size(name: str) -> int | None:
+    """The size of a file; None for everything else."""
     try:
-        return None if name == STANDARD_INPUT else Path(name).stat().st_size
+        path = Path(name)
+        return path.stat().st_size if name != STANDARD_INPUT and path.is_file() else None
     except (OSError, ValueError):
         return None
 
 
-def _spare_the_collector() -> None:
-    """Spans are many and make no cycles: to look for some among them all, again and again, takes a tenth of the time."""
+@contextmanager
+def _spared_collector() -> Generator[None]:
+    """Spans are many and make no cycles: looking for cycles again and again takes a tenth of the time."""
+    before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

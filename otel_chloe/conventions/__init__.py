@@ -17,7 +17,7 @@ from otel_chloe.conventions.genai import AGENT_NAME, CALL_ID, CONVERSATION, GENA
 from otel_chloe.conventions.google_adk import GOOGLE_ADK
 from otel_chloe.conventions.google_adk import SCOPE as GOOGLE_ADK_SCOPE
 from otel_chloe.conventions.haystack import HAYSTACK
-from otel_chloe.conventions.keep import expand, is_usual, usual
+from otel_chloe.conventions.keep import expand, is_usual, plain, usual
 from otel_chloe.conventions.langfuse import LANGFUSE
 from otel_chloe.conventions.langsmith import LANGSMITH
 from otel_chloe.conventions.mlflow import MLFLOW
@@ -44,11 +44,12 @@ __all__ = [
     "is_named",
     "is_silent",
     "is_usual",
-    "keep",
     "kind_of",
+    "plain",
     "read",
     "read_open",
     "slim",
+    "usual",
 ]
 
 CONVENTIONS: Final[tuple[Convention, ...]] = (
@@ -74,7 +75,9 @@ PSEUDO_TOOLS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Names that are not tools where the instrumentation's scope holds the key: the framework's way to finish a run."""
 
-AGENT_NAME_KEYS: Final = (AGENT_NAME, "agent.name", "agent_name", "graph.node.id", "traceloop.entity.name")
+AGENT_NAME_KEYS: Final = frozenset(
+    {AGENT_NAME, "agent.name", "agent_name", "graph.node.id", "traceloop.entity.name"}
+)
 """Attributes that give an agent's name of its own; without one, the name is guessed from the span's."""
 
 READER: Final = TableReader(CONVENTIONS)
@@ -128,7 +131,7 @@ def read(span: SpanLike) -> Part | None:
 
 def is_named(attributes: Mapping[str, Any]) -> bool:
     """Whether an agent span carries its agent's name, so that none need be guessed from the span's."""
-    return any(key in attributes for key in AGENT_NAME_KEYS)
+    return not AGENT_NAME_KEYS.isdisjoint(attributes)
 
 
 def read_open(span: SpanLike) -> Part | None:
@@ -179,17 +182,6 @@ _BY_NAME: Final = ("haystack.", "claude_code.")
 def is_silent(attributes: Mapping[str, Any], span_name: str, scope: str) -> bool:
     """Whether a span says nothing in any convention's words. Cheap: most spans of an application are silent."""
     return MARKERS.isdisjoint(attributes) and scope not in _BY_SCOPE and not span_name.startswith(_BY_NAME)
-
-
-def keep(span: SpanLike, context: Any) -> Record | Part | None:
-    """What is kept of an ended span while its run is open: a record where the span is usual, else a part."""
-    attributes = span.attributes
-    try:
-        plain: Mapping[str, Any] = attributes.copy()  # type: ignore[union-attr]  # a mappingproxy: far faster than dict()
-    except AttributeError:
-        plain = dict(attributes or {})
-    record = usual(plain, span, context)
-    return record if record is not None else slim(span)
 
 
 def slim(span: SpanLike) -> Part | None:

@@ -25,17 +25,15 @@ from otel_chloe.conventions.genai import (
     RESPONSE_ID,
     RESULT,
 )
-from otel_chloe.conventions.genai import TOOL_NAME as TOOL_NAME_KEY
 from otel_chloe.conventions.reader import TableReader
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, MODEL, TOOL, Part
+from otel_chloe.part import AGENT, ASKS, MODEL, TOOL, Part
 from otel_chloe.record import (
     AGENT_OF,
     END,
     FIRST,
     IDENT,
     KIND,
-    NAME,
     PARENT_ID,
     SCOPE,
     SECOND,
@@ -101,44 +99,81 @@ MANY_ATTRIBUTES: Final = 100
 """With so many, some may have been dropped."""
 
 
+def plain(attributes: Any) -> Mapping[str, Any]:
+    """A span's attributes as a plain mapping: its own lookups take a lock each, copying them takes one."""
+    try:
+        return attributes.copy()  # type: ignore[no-any-return]
+    except AttributeError:
+        return dict(attributes or {})
+
+
 def is_usual(attributes: Mapping[str, Any], kind: str) -> bool:
     """Whether a span of this kind says what it says in today's OTel GenAI attributes alone."""
-    operation = attributes.get("gen_ai.operation.name")
+    operation = attributes.get(genai.OPERATION)
     return OPERATIONS.get(operation) is kind and UNUSUAL.isdisjoint(attributes)  # type: ignore[arg-type]
 
 
-def usual(attributes: Mapping[str, Any], span: Any, context: Any) -> Record | None:
-    """A usual span as a record, None where it is not usual."""
-    kind = OPERATIONS.get(attributes.get("gen_ai.operation.name"))  # type: ignore[arg-type]
-    if kind is None or not UNUSUAL.isdisjoint(attributes) or len(attributes) > MANY_ATTRIBUTES:
+_usual_scopes: Final[dict[str, bool]] = {}
+"""Whether spans of a scope can be usual: a memory of what :func:`_is_usual_scope` says."""
+MOST_SCOPES: Final = 1_000
+
+
+def _is_usual_scope(scope: str) -> bool:
+    if len(_usual_scopes) >= MOST_SCOPES:
+        _usual_scopes.clear()
+    found = scope not in UNUSUAL_SCOPES and not scope.startswith(_UNUSUAL_PREFIX)
+    _usual_scopes[scope] = found
+    return found
+
+
+def usual(span: Any) -> Record | None:
+    """An ended span of the SDK as a record, None where it is not usual. The hottest code there is.
+
+    An ended span is frozen, so its own slots are read, which is half the work of its properties: they are private, and
+    where one is missing the span is simply not usual.
+    """
+    try:
+        attributes = span._attributes._dict
+        get = attributes.get
+        kind = _OPERATIONS(get(_OPERATION))
+        if kind is None or not _is_plain(attributes) or len(attributes) > MANY_ATTRIBUTES:
+            return None
+        scope = span._instrumentation_scope._name
+        if not (_usual_scopes.get(scope) or _is_usual_scope(scope)) or span._status._status_code.value:
+            return None
+        above, context, start, end = span._parent, span._context, span._start_time, span._end_time
+    except AttributeError:
         return None
-    scope = span.instrumentation_scope.name
-    if scope in UNUSUAL_SCOPES or scope.startswith(_UNUSUAL_PREFIX) or not span.status.is_unset:
-        return None
-    get = attributes.get
-    parent = span.parent
-    head = [kind, context.span_id, parent.span_id if parent is not None else None, span.start_time, span.end_time]
+    if above is not None:
+        above = above.span_id
+    if kind is MODEL:
+        asked, told = get(INPUT), get(OUTPUT)
+        if asked is None or told is None:
+            return None
+        ident, asks, agent = get(RESPONSE_ID), get(FINISH), get(AGENT_NAME)
+        if asks is not None:
+            asks = not ASKS.isdisjoint(asks) if asks.__class__ is tuple else None
+        return [kind, context.span_id, above, start, end, scope, ident, asked, told, asks, agent, get(CONVERSATION)]
     if kind is TOOL:
-        name = get(TOOL_NAME_KEY)
-        given = get(ARGUMENTS)
+        name, given = get(_TOOL_NAME), get(ARGUMENTS)
         if given is None or name.__class__ is not str:
             return None
-        return [*head, span.name, scope, name, given, get(RESULT), get(CALL_ID), get(AGENT_NAME), get(CONVERSATION)]
-    asked, told = get(INPUT), get(OUTPUT)
-    if asked is None or told is None:
+        told, call_id, agent = get(RESULT), get(CALL_ID), get(AGENT_NAME)
+        return (kind, context.span_id, above, start, end, scope, name, given, told, call_id, agent, get(CONVERSATION))
+    name, asked, told = get(AGENT_NAME), get(INPUT), get(OUTPUT)
+    if asked is None or told is None or name.__class__ is not str or name in genai.PLACEHOLDER_NAMES:
         return None
-    if kind is MODEL:
-        return [*head, span.name, scope, get(RESPONSE_ID), asked, told, get(FINISH), get(AGENT_NAME), get(CONVERSATION)]
-    name = get(AGENT_NAME)
-    if name.__class__ is not str or name in genai.PLACEHOLDER_NAMES or len(asked) + len(told) > MOST_AGENT_TEXT:
-        return None
-    return [*head, span.name, scope, name, asked, told, None, name, get(CONVERSATION)]
+    return (kind, context.span_id, above, start, end, scope, name, asked, told, None, name, get(CONVERSATION))
+
+
+_OPERATIONS: Final = OPERATIONS.get
+_is_plain: Final = UNUSUAL.isdisjoint
+_OPERATION: Final = genai.OPERATION
+_TOOL_NAME: Final = genai.TOOL_NAME
 
 
 USUAL_READER: Final = TableReader((GENAI,))
 """Reads what a record holds: nothing but OTel GenAI."""
-
-MOST_AGENT_TEXT: Final = 1 << 20
 
 
 def expand(records: Iterable[Record | Part], trace_id: int, resource: Any) -> list[Part]:
@@ -167,7 +202,7 @@ def _part(record: Record, trace_id: int, resource: Any) -> Part:
         record[START],
         record[END],
         0,
-        record[NAME],
+        "",
         record[SCOPE],
         USUAL_READER,
         _RAW[kind](record),
@@ -190,7 +225,7 @@ def _part(record: Record, trace_id: int, resource: Any) -> Part:
 def _raw_tool(record: Record) -> dict[str, Any]:
     return {
         genai.OPERATION: "execute_tool",
-        TOOL_NAME_KEY: record[IDENT],
+        _TOOL_NAME: record[IDENT],
         ARGUMENTS: record[FIRST],
         RESULT: record[SECOND],
         CALL_ID: record[THIRD],
@@ -202,7 +237,7 @@ def _raw_messages(record: Record) -> dict[str, Any]:
         genai.OPERATION: "chat" if record[KIND] is MODEL else "invoke_agent",
         INPUT: record[FIRST],
         OUTPUT: record[SECOND],
-        FINISH: record[THIRD],
+        FINISH: ("tool_calls",) if record[THIRD] else None,
     }
 
 

@@ -19,7 +19,6 @@ from otel_chloe.scorers import outcomes
 from otel_chloe.sinks import Sinks, Watched
 
 RUNS_OPEN: Final = "runs_open"
-_LEAST_TICK_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Full:
     tree: Tree
 
 
-Item: TypeAlias = Tree | Forbidden | Full
+Item: TypeAlias = Forbidden | Full
 
 
 class Pipeline:
@@ -68,19 +67,20 @@ class Pipeline:
         self.worker: Worker[Item] = Worker(work, self.health, clock=monotonic, shutdown_s=settings.shutdown_s)
         self._sinks = sinks(self.health, self.worker.register_exit)
         self.awake = False
+        self._seen = False
 
     # --- called by hooks ---------------------------------------------------------------------------------------------
 
     def wake(self) -> None:
         """The first span that is ours was seen: from here on the worker looks after what is open."""
-        self.awake = True
+        self.awake = self._seen = True
         self.worker.wake()
 
     # --- called by the application -----------------------------------------------------------------------------------
 
     def flush(self, timeout_s: float) -> bool:
         """Closes what is finished, and sends its marks out. True at once where nothing was ever seen."""
-        return not self.awake or self.worker.flush(timeout_s)
+        return not self._seen or self.worker.flush(timeout_s)
 
     def shutdown(self) -> bool:
         """Closes everything, sends its marks out, and ends the worker."""
@@ -92,9 +92,7 @@ class Pipeline:
     # --- called by the worker ----------------------------------------------------------------------------------------
 
     def _take(self, item: Item) -> None:
-        if isinstance(item, Tree):
-            self.assembler.closing(item)
-        elif isinstance(item, Forbidden):
+        if isinstance(item, Forbidden):
             self._forbidden(item)
         elif not item.tree.closed:
             self._emit(self.assembler.full(item.tree, time_ns()))
@@ -103,8 +101,11 @@ class Pipeline:
         self._emit(self.assembler.due(now, time_ns()))
         self._sinks.publish(open_runs=self.assembler.open_runs)
         if not self.assembler.open_runs:
-            return None
-        return max(now + _LEAST_TICK_S, self.assembler.next_due(now))
+            self.awake = False
+            if not self.assembler.open_runs:  # looked at again: a hook that saw us awake did not wake us
+                return None
+            self.awake = True
+        return self.assembler.next_due(now)
 
     def _close(self, everything: bool) -> None:  # noqa: FBT001 - the worker's own call
         now_ns = time_ns()

@@ -84,7 +84,8 @@ def attributes_of(pairs: Any) -> dict[str, Any]:
                     return _attributes_with_care(pairs)
                 found[pair["key"]] = text
             elif "intValue" in value:
-                found[pair["key"]] = int(value["intValue"])
+                number = value["intValue"]
+                found[pair["key"]] = int(number) if number.__class__ is str else whole(number)
             else:
                 found[pair["key"]] = any_value(value)
         "".join(found)  # the quickest way to find a key that is no text: a TypeError

@@ -6,7 +6,7 @@ What a call does not tell (whether it ran, succeeded, had which arguments) makes
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from otel_chloe.expected import Count, ExpectedCalls
@@ -24,6 +24,10 @@ _NEVER: Final[dict[Count, str]] = {
     "executed": "never executed",
     "succeeded": "never succeeded in calling",
 }
+
+
+FEW: Final = 16
+"""Names up to which looking through a list is faster than making a set of it."""
 
 
 class _Broken(NamedTuple):
@@ -57,12 +61,19 @@ def kept(expected: ExpectedCalls, names: Sequence[str]) -> bool:
     ``names`` holds each call's short name and, where that differs, the name as the model wrote it. False says only
     that it takes :func:`calls` to tell.
     """
-    seen = frozenset(names)
-    if expected.must_call and (expected.count != "attempted" or not seen.issuperset(expected.must_call)):
+    if expected.must_call and expected.count != "attempted":
         return False
-    if not seen.isdisjoint(expected.must_not_call):
-        return False
-    return len(seen) == len(names) or all(names.count(name) < 2 for name in expected.at_most_once)
+    seen: Container[str] = names if len(names) < FEW else frozenset(names)
+    for name in expected.must_call:
+        if name not in seen:
+            return False
+    for name in expected.must_not_call:
+        if name in seen:
+            return False
+    for name in expected.at_most_once:  # noqa: SIM110 - a generator would cost more than all of this
+        if names.count(name) > 1:
+            return False
+    return True
 
 
 def used(made: Sequence[ToolCall]) -> str:

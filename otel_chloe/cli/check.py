@@ -1,0 +1,150 @@
+"""``otel-chloe check``: the rules as they hold, and the names in them that recordings never show."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from ..config import AgentRules, Expectations, Rules, load_rules
+from ..errors import ConfigError
+from ..expected import ExpectedCalls, nearest
+from .console import BAD_INPUT, NOT_PASSED, OK, complain, printable, write
+from .json_lines import below
+from .reading import Recordings
+
+_LISTS: Final = (("mustCall", "must_call"), ("mustNotCall", "must_not_call"), ("atMostOnce", "at_most_once"))
+_LABEL: Final = 14
+
+
+def run(args: Namespace) -> int:
+    """Print the rules; with recordings, what they never show of them."""
+    try:
+        rules = load_rules(args.rules)
+    except ConfigError as error:
+        complain(error)
+        return BAD_INPUT
+    for line in _described(rules):
+        write(printable(line))
+    if not args.files:
+        return OK
+    recordings = Recordings(args.files)
+    seen = _Seen(recordings)
+    write("")
+    write(printable(seen.summary()))
+    unseen = list(_unseen(rules, seen))
+    for line in unseen:
+        write(printable(line))
+    if recordings.bad:
+        return BAD_INPUT
+    return NOT_PASSED if unseen else OK
+
+
+def _described(rules: Rules) -> Iterator[str]:
+    if rules.everyone is None and not rules.alone:
+        yield "no rules: runs are rebuilt, and nothing is scored"
+    for name in rules.agents:
+        joined = rules.joined.get(name, rules.alone[name])
+        yield name
+        yield from _entry(joined, rules.alone[name])
+    if rules.everyone is not None:
+        yield "every other agent" if rules.alone else "every agent"
+        yield from _entry(rules.everyone, rules.everyone)
+    lines = [entry.expectations for entry in _entries(rules) if entry.expectations is not None]
+    if any(expected.has_lines for expected in lines):
+        yield 'expectations are not judged in this version: their marks are unscored, "judge off"'
+
+
+def _entry(rules: AgentRules, own: AgentRules) -> Iterator[str]:
+    """What holds for the runs of an agent; what comes from ``*`` does not hold for its sub-runs, and is marked."""
+    found: list[tuple[str, str]] = []
+    if rules.purpose is not None:
+        found.append(("purpose", rules.purpose))
+    if rules.calls is not None:
+        found += _calls(rules.calls, own.calls)
+    if rules.expectations is not None:
+        found += _expectations(rules.expectations, own.expectations)
+    if rules.severity is not None:
+        found.append(("severity", rules.severity))
+    for label, text in found or [("", "nothing")]:
+        yield f"  {label:<{_LABEL}}{text}"
+
+
+def _calls(calls: ExpectedCalls, own: ExpectedCalls | None) -> Iterator[tuple[str, str]]:
+    for label, key in _LISTS:
+        names: tuple[str, ...] = getattr(calls, key)
+        mine: tuple[str, ...] = getattr(own, key) if own is not None else ()
+        if names:
+            yield label, ", ".join(name if name in mine else f"{name} (from *)" for name in names)
+    if calls.count != "attempted":
+        yield "count", calls.count
+    if calls.per != "name":
+        yield "per", calls.per
+
+
+def _expectations(expected: Expectations, own: Expectations | None) -> Iterator[tuple[str, str]]:
+    outcome, mine = expected.outcome, own.outcome if own is not None else None
+    if outcome.situation is not None:
+        yield "situation", outcome.situation
+    for label, lines, own_lines in (
+        ("should", outcome.should, mine.should if mine else ()),
+        ("shouldNot", outcome.should_not, mine.should_not if mine else ()),
+    ):
+        for text in lines:
+            yield label, text if text in own_lines else f"{text} (from *)"
+    yield (
+        "judged",
+        (
+            f"by {expected.model or 'no model'}, threshold {expected.threshold:g}, "
+            f"min_decided {expected.min_decided:g}, sample {expected.sample:g}"
+        ),
+    )
+
+
+class _Seen:
+    """What recordings show: the names of tools and agents, and what is missing in them."""
+
+    def __init__(self, recordings: Recordings) -> None:
+        self.agents: set[str] = set()
+        self.tools: set[str] = set()
+        self._gaps: Counter[str] = Counter()
+        self._calls = 0
+        self._recordings = recordings
+        for _, found in recordings.runs():
+            self._gaps.update({gap.code for gap in found.gaps})
+            self.agents.update(name for each in (found, *below(found)) if (name := each.agent) is not None)
+            self._calls += len(found.tool_calls)
+            for call in found.tool_calls:
+                self.tools.update(name for name in (call.name, call.raw_name) if name is not None)
+
+    def summary(self) -> str:
+        runs = self._recordings.count
+        gaps = ", ".join(f"{code} in {count}" for code, count in self._gaps.most_common()) or "none"
+        return f"recordings    {_count(runs, 'run')}, {_count(self._calls, 'call')}\ngaps          {gaps}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _entries(rules: Rules) -> list[AgentRules]:
+    return [*rules.alone.values(), *([rules.everyone] if rules.everyone is not None else [])]
+
+
+def _unseen(rules: Rules, seen: _Seen) -> Iterator[str]:
+    """A line for each name in the rules that the recordings never show."""
+    for agent in rules.agents:
+        if agent not in seen.agents:
+            yield _never(f"agent {agent}", agent, seen.agents)
+    for entry in _entries(rules):
+        for label, key in _LISTS:
+            names: tuple[str, ...] = getattr(entry.calls, key) if entry.calls is not None else ()
+            for name in names:
+                if name not in seen.tools:
+                    yield _never(f"tool {name} ({label} of {entry.agent})", name, seen.tools)
+
+
+def _never(what: str, name: str, shown: set[str]) -> str:
+    close = nearest(name, sorted(shown))
+    return f"never seen    {what}" + (f"; the nearest that is: {close}" if close else "")

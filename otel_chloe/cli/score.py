@@ -1,0 +1,110 @@
+"""``otel-chloe score``: the marks of recorded runs, and whether they are good enough."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..config import load_rules
+from ..errors import ConfigError
+from ..mark import Mark, Outcome
+from ..scorers import outcomes
+from .console import BAD_INPUT, NOT_PASSED, OK, complain, printable, write
+from .json_lines import run_line
+from .reading import Recordings
+from .text import Page
+
+
+def run(args: Namespace) -> int:
+    """Score every run as it is found, then tell how all of them did."""
+    try:
+        rules = load_rules(args.rules)
+    except ConfigError as error:
+        complain(error)
+        return BAD_INPUT
+    recordings = Recordings(args.files, together=args.together)
+    totals = Totals()
+    page = Page()
+    for file, found in recordings.runs():
+        scored = outcomes(found, rules)
+        for of, outcome in scored:
+            totals.add(of.agent, outcome)
+        if args.format == "json":
+            write(run_line(file, found, scored))
+        else:
+            write(page.run(file, found, scored) + "\n")
+    if args.format == "text":
+        for line in totals.lines():
+            write(line)
+    if recordings.bad:
+        return BAD_INPUT
+    return OK if totals.good(fail_under=args.fail_under, strict=args.strict) else NOT_PASSED
+
+
+@dataclass(slots=True)
+class _Total:
+    """How the runs of one agent did with one scorer."""
+
+    scores: list[float] = field(default_factory=list[float])
+    passed: int = 0
+    judged: int = 0
+    unscored: int = 0
+    pending: int = 0
+    failed: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Mark):
+            if outcome.score is not None:
+                self.scores.append(outcome.score)
+            self.judged += outcome.passed is not None
+            self.passed += outcome.passed is True
+        else:
+            self.unscored += outcome.state == "unscored"
+            self.pending += outcome.state == "pending"
+            self.failed += outcome.state == "failed"
+
+    def __str__(self) -> str:
+        mean = _mean(self.scores)
+        return "  ".join([
+            f"mean {'-' if mean is None else f'{mean:.2f}'}",
+            f"pass {self.passed}/{self.judged}",
+            f"unscored {self.unscored}",
+            f"pending {self.pending}",
+            f"failed {self.failed}",
+        ])  # fmt: skip
+
+
+class Totals:
+    """All marks so far, by scorer and agent."""
+
+    def __init__(self) -> None:
+        self._totals: dict[tuple[str, str | None], _Total] = {}
+
+    def add(self, agent: str | None, outcome: Outcome) -> None:
+        """Count one outcome."""
+        self._totals.setdefault((outcome.name, agent), _Total()).add(outcome)
+
+    def lines(self) -> list[str]:
+        """One line for each scorer and agent, in the order in which they were met."""
+        return [printable(f"{name}  {agent or '-'}  {total}") for (name, agent), total in self._totals.items()]
+
+    def good(self, *, fail_under: float | None, strict: bool) -> bool:
+        """Whether nothing failed, as the user asks it."""
+        totals = self._totals.values()
+        if any(total.failed or (strict and (total.unscored or total.pending)) for total in totals):
+            return False
+        if fail_under is None:
+            return all(total.passed == total.judged for total in totals)
+        means = [self._mean_of(scorer) for scorer in {name for name, _ in self._totals}]
+        return all(mean is None or mean >= fail_under for mean in means)
+
+    def _mean_of(self, scorer: str) -> float | None:
+        return _mean(score for (name, _), total in self._totals.items() if name == scorer for score in total.scores)
+
+
+def _mean(scores: Iterable[float]) -> float | None:
+    """The mean of the scored marks; None, never 0, where there is none."""
+    known = list(scores)
+    return math.fsum(known) / len(known) if known else None

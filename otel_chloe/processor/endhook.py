@@ -1,0 +1,68 @@
+"""The hook on a span's own end(): the last moment at which a span takes attributes.
+
+An SDK that freezes a span before it tells its processors leaves no other place (opentelemetry-python issue 5614).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from otel_chloe.assembly import Tree
+    from otel_chloe.processor.marks import SpanMarks
+
+
+class EndHook:
+    """Stands in a span's attribute ``end``, acts once, and calls the real ``end`` whatever happens.
+
+    It holds the span weakly: held by its own attribute, the span would be a cycle that only the garbage collector
+    frees. It removes itself only while it is the outermost wrapper.
+
+    Args:
+        marks: Writes the marks, given the span and its tree; takes what goes wrong in that.
+        span: The span.
+        tree: The spans around it.
+        inner: What stood in the attribute before; None for the span's own method.
+    """
+
+    __slots__ = ("_inner", "_marks", "_span", "_tree")
+
+    def __init__(self, marks: SpanMarks, span: Any, tree: Tree, inner: Callable[..., object] | None) -> None:
+        self._marks = [marks]
+        self._span = weakref.ref(span)
+        self._tree = tree
+        self._inner = inner
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        span = self._span()
+        if span is None:
+            return
+        marks = self._taken()
+        try:
+            if marks is not None:
+                marks.write(span, self._tree)
+        except Exception as error:  # noqa: BLE001 - a guard: the span must end, whatever scoring it does
+            marks.failed("end", error)
+        finally:
+            self._remove(span)
+            if self._inner is None:
+                type(span).end(span, *args, **kwargs)
+            else:
+                self._inner(*args, **kwargs)
+
+    def _taken(self) -> SpanMarks | None:
+        """Who writes, for one of any number of calls and threads: pop() is a single operation."""
+        try:
+            return self._marks.pop()
+        except IndexError:
+            return None
+
+    def _remove(self, span: Any) -> None:
+        if span.end is not self:
+            return
+        if self._inner is None:
+            del span.end
+        else:
+            span.end = self._inner

@@ -1,0 +1,284 @@
+"""The SpanProcessor that is attached to an instrumented agent: what the SDK calls, on the application's threads.
+
+The hooks never raise, never wait, and take no lock: a garbage-collection finaliser or a signal handler may end another
+span while a hook runs, on the same thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from opentelemetry import trace
+from opentelemetry._logs import LoggerProvider
+from opentelemetry.context import Context
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.trace import SpanKind, TracerProvider
+
+from otel_chloe.assembly import Tree
+from otel_chloe.config import Rules, Settings, load_rules
+from otel_chloe.conventions import (
+    FOREIGN_KEYS,
+    expand,
+    is_named,
+    is_silent,
+    is_usual,
+    kind_of,
+    plain,
+    read_open,
+    slim,
+    usual,
+)
+from otel_chloe.errors import ConfigError
+from otel_chloe.health import Health
+from otel_chloe.names import short_name
+from otel_chloe.part import AGENT, OTHER, TOOL, Kind
+from otel_chloe.pipeline.scoring import Forbidden, Full, Pipeline, watched
+from otel_chloe.processor.marks import SpanMarks
+from otel_chloe.semconv import SCOPE
+from otel_chloe.sinks import Origin, Sinks, origin_of
+
+_raises = "OTEL_CHLOE_RAISE" in os.environ
+"""Our own tests ask hooks to raise what they would count."""
+
+
+class ScoringSpanProcessor(SpanProcessor):
+    """Rebuilds agent runs from the spans of a TracerProvider, scores them, and sends the marks out.
+
+    ``provider.add_span_processor(ScoringSpanProcessor("rules.yaml"))``, before or after the exporters.
+
+    Args:
+        rules: The rules file's path, a mapping of the same shape, or ``Rules``. None takes the path from the variable
+            ``OTEL_CHLOE_RULES``; where that is not set, runs are rebuilt and counted, and nothing is scored.
+        scorers: Not in this version.
+        complete: Not in this version.
+        on_mark: Not in this version.
+        tracer_provider: Takes the evaluation spans; else they go where the run's own span goes.
+        meter_provider: Takes the metrics; else the global one does.
+        logger_provider: Takes the events; else the global one does.
+        settings: Limits and switches by name (see ``Settings``); they win over those in the rules file.
+
+    Raises :class:`~otel_chloe.errors.ConfigError` where rules or settings are wrong.
+    """
+
+    def __init__(
+        self,
+        rules: str | os.PathLike[str] | Mapping[str, object] | Rules | None = None,
+        *,
+        scorers: Sequence[object] = (),
+        complete: Callable[..., object] | None = None,
+        on_mark: Callable[..., object] | None = None,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
+        _refuse(scorers=scorers, complete=complete, on_mark=on_mark)
+        self._rules = load_rules(rules)
+        chosen = Settings.from_mapping(settings, base=self._rules.settings) if settings else self._rules.settings
+
+        def sinks(health: Health, on_provider: Callable[[], None]) -> Sinks:
+            return Sinks(
+                health,
+                watched=watched(self._rules),
+                tracer_provider=tracer_provider,
+                meter_provider=meter_provider,
+                logger_provider=logger_provider,
+                reasons=chosen.reasons,
+                evaluation_spans=chosen.evaluation_spans,
+                remembered=chosen.remembered_runs,
+                on_provider=on_provider,
+            )
+
+        self._settings = chosen
+        self._max_bytes, self._max_spans = chosen.max_bytes, chosen.max_spans
+        self._pipeline = Pipeline(self._rules, chosen, read_open, expand, sinks)
+        self._assembler = self._pipeline.assembler
+        self._tree_of = self._assembler.tree_of
+        self._recorded = self._assembler.recorded
+        self._forbidden = _forbidden_names(self._rules)
+        self._marks = SpanMarks(self._rules, chosen, self._assembler, self._pipeline.health, self._guard)
+        self._names_agents = bool(self._rules.agents)
+        self._scores = self._rules.everyone is not None or self._names_agents
+        self._origin: Origin | None = None
+
+    # --- hooks -------------------------------------------------------------------------------------------------------
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        try:
+            parent = span.parent
+            tree = self._tree_of.get(parent.span_id) if parent is not None else None
+            if tree is None:
+                self._first(span, parent_context)
+                return
+            span_id = span.context.span_id
+            tree.open[span_id] = span
+            self._tree_of[span_id] = tree
+            if tree.watched and _looks_like_agent(span):
+                self._marks.hook(span, tree)
+        except Exception as error:
+            self._guard("on_start", error)
+
+    def _on_ending(self, span: Span) -> None:
+        try:
+            tree = self._tree_of.get(span.context.span_id)
+            if tree is not None and span.is_recording():
+                self._marks.write(span, tree)
+        except Exception as error:
+            self._guard("_on_ending", error)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        try:
+            context = span.context
+            tree = self._tree_of.pop(context.span_id, None) if context is not None else None
+            if tree is None:
+                return
+            record = usual(span)
+            if record is None:
+                self._part(tree, span)
+                return
+            self._recorded(tree, record)
+            kind = record[0]
+            if kind is TOOL and (self._forbidden or tree.watched):
+                self._tool(tree, record[1], record[2], record[6])
+            elif tree.watched:
+                self._marks.hook_above(tree, record[2])
+            if kind is AGENT or not tree.open:
+                self._closing(tree)
+            if tree.bytes > self._max_bytes or len(tree.parts) > self._max_spans:
+                self._pipeline.worker.hand_over(Full(tree))
+        except Exception as error:
+            self._guard("on_end", error)
+
+    def _part(self, tree: Tree, span: ReadableSpan) -> None:
+        """A span that is not usual has ended: the same with a part of it."""
+        part = slim(span)
+        if part is None:
+            return
+        self._assembler.ended(tree, part)
+        if part.kind is OTHER:
+            self._other(tree, part.span_id)
+            return
+        if part.kind is TOOL:
+            self._tool(tree, part.span_id, part.parent_id, part.name)
+        elif tree.watched:
+            self._marks.hook_above(tree, part.parent_id)
+        if part.kind is AGENT or part.span_id == tree.root_id or not tree.open:
+            self._closing(tree)
+        if tree.bytes > self._max_bytes or len(tree.parts) > self._max_spans:
+            self._pipeline.worker.hand_over(Full(tree))
+
+    def _tool(self, tree: Tree, span_id: int, parent_id: int | None, name: str | None) -> None:
+        """A tool call has ended."""
+        if tree.watched:
+            self._marks.hook_above(tree, parent_id)
+            if tree.unhooked:
+                self._write_live(tree)
+        if self._forbidden and name is not None:
+            short = short_name(name)
+            if name in self._forbidden or short in self._forbidden:
+                self._pipeline.worker.hand_over(Forbidden(tree, span_id, (short, name)))
+
+    def _closing(self, tree: Tree) -> None:
+        """What may be the end of a run was seen: the worker looks when nothing more comes."""
+        self._assembler.closing(tree)
+        if not self._pipeline.awake:
+            self._pipeline.wake()
+
+    def _other(self, tree: Tree, span_id: int) -> None:
+        """A span that no convention knows has ended, below or as the root of what may be a run."""
+        if span_id != tree.root_id:
+            return
+        if tree.ours:
+            self._closing(tree)
+        elif not tree.open:
+            self._assembler.drop(tree)
+
+    # --- the marks on the span ---------------------------------------------------------------------------------------
+
+    def _first(self, span: Span, parent_context: Context | None) -> None:
+        """A span with no open span of ours above it: the root of a tree, or nothing of ours."""
+        scope = span.instrumentation_scope
+        if scope is not None and scope.name == SCOPE:
+            return
+        attributes = plain(span.attributes)
+        scope_name = scope.name if scope is not None else ""
+        kind: Kind = OTHER
+        if is_usual(attributes, AGENT):
+            kind = AGENT
+        elif not is_silent(attributes, span.name, scope_name):
+            kind, _ = kind_of(attributes, span.name, scope_name)
+        elif span.kind is not SpanKind.INTERNAL or not FOREIGN_KEYS.isdisjoint(attributes):
+            return
+        parent = span.parent
+        orphan = False
+        if parent is not None and not parent.is_remote:
+            orphan = not trace.get_current_span(parent_context).is_recording()
+        if orphan and parent is not None and kind is not AGENT:
+            waiting = self._assembler.tree_with(span.context.trace_id, parent.span_id)
+            if waiting is not None:
+                self._assembler.started(waiting, span.context.span_id, span)
+                return
+        context = span.context
+        tree = self._assembler.began(context.trace_id, context.span_id, span, orphan=orphan)
+        origin = self._origin
+        if origin is None or origin.processor is not getattr(span, "_span_processor", None):
+            origin = self._origin = origin_of(span)
+        tree.origin = origin
+        if kind is not OTHER and not self._pipeline.awake:
+            self._pipeline.wake()
+        tree.resource = span.resource
+        tree.sampled = context.trace_flags.sampled
+        if self._scores:
+            # An agent below is a run of its own where the root is none, or where the rules name it.
+            tree.watched = self._names_agents or kind is not AGENT or not is_named(attributes)
+            self._marks.hook(span, tree)
+
+    def _write_live(self, tree: Tree) -> None:
+        """The last resort, for a root that takes no hook: marks so far, at the end of each tool."""
+        root = tree.open.get(tree.root_id)
+        if root is not None:
+            self._marks.write(root, tree)
+
+    def _guard(self, where: str, error: Exception) -> None:
+        self._pipeline.health.failed(where, error)
+        if _raises:
+            raise error
+
+    # --- the application's calls -------------------------------------------------------------------------------------
+
+    def hold(self, next_processor: SpanProcessor, seconds: float = 10.0) -> SpanProcessor:
+        """Not in this version: holds root spans back until a judge's marks are on them."""
+        del next_processor, seconds
+        raise ConfigError("hold is not in this version. Marks of calls are written on the span without it.")
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Close every run whose root has ended, and hand its marks to the providers. False if that took too long."""
+        return self._pipeline.flush(timeout_millis / 1000)
+
+    def shutdown(self) -> None:
+        """Close all runs and hand their marks to the providers, within ``shutdown_s``. Later spans are left alone."""
+        self._pipeline.shutdown()
+
+    def stats(self) -> dict[str, int]:
+        """What was counted since the start: runs, marks, late spans, errors by type, and the runs open now."""
+        return self._pipeline.stats()
+
+
+def _refuse(**given: object) -> None:
+    for name, value in given.items():
+        if value:
+            raise ConfigError(f"{name} is not in this version. Leave it out; calls needs only rules.")
+
+
+def _forbidden_names(rules: Rules) -> frozenset[str]:
+    held = [rules.everyone, *rules.alone.values()]
+    return frozenset(name for each in held if each and each.calls for name in each.calls.must_not_call)
+
+
+def _looks_like_agent(span: Span) -> bool:
+    """Whether a span says from its start that it is an agent's."""
+    scope = span.instrumentation_scope
+    kind, _ = kind_of(span.attributes or {}, span.name, scope.name if scope is not None else "")
+    return kind is AGENT

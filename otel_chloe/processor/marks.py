@@ -1,0 +1,121 @@
+"""Marks on the agent span itself: written in the last moment before it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import time_ns
+from typing import Final
+
+from opentelemetry.sdk.trace import Span
+
+from otel_chloe.assembly import RunAssembler, Tree, plain_calls
+from otel_chloe.config import Rules, Settings
+from otel_chloe.conventions import AGENT_NAME, PLACEHOLDER_NAMES, is_usual, plain, read
+from otel_chloe.health import Health
+from otel_chloe.names import short_name
+from otel_chloe.part import AGENT
+from otel_chloe.processor.endhook import EndHook
+from otel_chloe.scorers import kept, outcomes_under, used_names
+from otel_chloe.semconv import CHLOE_PASSED
+from otel_chloe.sinks import Value, calls_kept, mark_attributes
+
+NO_ROOM: Final = "no_room_on_span"
+MOST_DEPTH: Final = 64
+"""Open spans above a tool span that are looked at for an agent."""
+
+
+class SpanMarks:
+    """Scores the run that hangs on a span when the span ends, as far as it is known then, and writes its marks on it."""
+
+    __slots__ = ("_assembler", "_health", "_reasons", "_rules", "failed")
+
+    def __init__(
+        self,
+        rules: Rules,
+        settings: Settings,
+        assembler: RunAssembler,
+        health: Health,
+        failed: Callable[[str, Exception], None],
+    ) -> None:
+        self._rules = rules
+        self._reasons = settings.reasons
+        self._assembler = assembler
+        self._health = health
+        self.failed = failed
+
+    def hook(self, span: Span, tree: Tree) -> None:
+        """Have :meth:`write` called when the span's own ``end()`` is, while it still takes attributes."""
+        inner = span.end
+        if getattr(inner, "__func__", None) is type(span).end:
+            inner = None  # the span's own method: held by the hook, it would hold the span
+        try:
+            span.end = EndHook(self, span, tree, inner)  # type: ignore[method-assign]
+        except AttributeError:
+            tree.unhooked = tree.watched = True
+
+    def hook_above(self, tree: Tree, parent_id: int | None) -> None:
+        """Hook the open spans above a tool or model span: one of them may turn out to be an agent only at its end."""
+        for _ in range(MOST_DEPTH):
+            span = tree.open.get(parent_id) if parent_id != tree.root_id else None
+            if span is None:
+                return
+            if getattr(span.end, "__func__", None) is type(span).end:
+                self.hook(span, tree)
+            parent_id = span.parent.span_id if span.parent is not None else None
+
+    def write(self, span: Span, tree: Tree) -> None:
+        """Write the marks of the span's run on the span."""
+        if tree.closed or not span.is_recording():
+            return
+        known = plain(span.attributes)
+        attributes = self._plain(span, tree, known)
+        if attributes is None:
+            attributes = self._whole(span, tree)
+        if not attributes:
+            return
+        room = _room(span, len(known))
+        if room is not None and room < len(attributes):
+            self._health.count(NO_ROOM)
+            verdict = attributes.get(CHLOE_PASSED)
+            attributes = {CHLOE_PASSED: verdict} if room and verdict is not None else {}
+        span.set_attributes(attributes)
+
+    def _plain(self, span: Span, tree: Tree, known: object) -> dict[str, Value] | None:
+        """The attributes of a plain run that keeps its rules: the usual case, and short. None where it takes more."""
+        if len(tree.open) != 1 or tree.root_id not in tree.open or not is_usual(known, AGENT):
+            return None
+        agent = known.get(AGENT_NAME)
+        if agent.__class__ is not str or agent in PLACEHOLDER_NAMES:
+            return None
+        held = self._rules.for_run(agent)
+        if held is None:
+            return {}
+        if held.expectations is not None or held.calls is None:
+            return None
+        names = plain_calls(tree.parts, tree.root_id, span.instrumentation_scope.name)
+        if names is None:
+            return None
+        short = list(map(short_name, names))
+        if not kept(held.calls, short if short == names else short + names):
+            return None
+        return calls_kept(used_names(short) if self._reasons else None)
+
+    def _whole(self, span: Span, tree: Tree) -> dict[str, Value]:
+        """The attributes of any run, from all that its spans tell."""
+        part = read(span)
+        if part is None or (part.kind is not AGENT and part.span_id != tree.root_id):
+            return {}
+        part.sampled = tree.sampled
+        found = self._assembler.runs_at(tree, part, time_ns())
+        if found is None:
+            return {}
+        run, top = found
+        held = self._rules.for_run(run.agent) if top else self._rules.named(run.agent)
+        said = list(outcomes_under(run, held, run.trace_id))
+        return mark_attributes(said, reasons=self._reasons)[0] if said else {}
+
+
+def _room(span: Span, taken: int) -> int | None:
+    """How many attributes the span still takes; None: any number, or unknown."""
+    most = getattr(getattr(span, "_limits", None), "max_span_attributes", None)
+    return None if most is None else max(0, most - taken)
