@@ -5,8 +5,8 @@
     python benchmarks/big_file.py 200M --command 'otel-chloe runs {file} --format json'
 
 Writes a recording of SIZE in the temporary directory (OTLP/JSON, a span a line, small agent runs), runs the command on
-it in a child process with its output thrown away, prints the figures, and deletes the recording. Held to: peak memory of
-200 MiB at most for 2G, and within 10 % of that for 200M; 0.45 of json.loads' rate.
+it in a child process with its output thrown away, prints the figures, and deletes the recording. Held to: peak memory
+of 200 MiB at most for 2G, and within 10 % of that for 200M; 0.45 of json.loads' rate.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Writes real SDK spans in every form that recordings have, with the real OTLP encoder."""
+"""Writes real SDK spans in every form that recordings have, with the real OTLP encoder, and compares what is read."""
 
 from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
+import math
 import re
 
 from google.protobuf.json_format import MessageToDict
@@ -13,6 +15,9 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
+
+from otel_chloe.errors import InputError
+from otel_chloe.recording import read_spans
 
 START = 1_796_056_451_143_723_000
 RESOURCE = Resource({"service.name": "shop", "process.pid": 7})
@@ -188,3 +193,52 @@ def _tag_value(value):
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 1 << 53:
         return str(value)
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+GOOD = [sdk_span("before"), sdk_span("after", 3)]
+BEFORE, AFTER = lines(GOOD).splitlines(keepends=True)
+
+
+def read(data, **limits):
+    """Read bytes as a file: the spans, and the problems as texts without the file's name."""
+    problems = []
+    spans = list(read_spans(io.BytesIO(data), problem=problems.append, **limits))
+    assert all(type(problem) is InputError for problem in problems)
+    return spans, [str(problem).removeprefix("standard input") for problem in problems]
+
+
+def names(spans):
+    return [span.name for span in spans]
+
+
+def plain(value):
+    """Compare values as OTLP can tell them apart: sequences are lists, and NaN equals itself."""
+    if isinstance(value, (list, tuple)):
+        return [plain(element) for element in value]
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if hasattr(value, "items"):
+        return {key: plain(element) for key, element in value.items()}
+    return (type(value).__name__, value)
+
+
+def ids(context):
+    return context and (context.trace_id, context.span_id, context.is_remote)
+
+
+def facts(span):
+    """Every field of SpanLike."""
+    return {
+        "name": span.name,
+        "context": ids(span.context),
+        "parent": ids(span.parent),
+        "times": (span.start_time, span.end_time),
+        "attributes": plain(span.attributes),
+        "events": [(e.name, e.timestamp, plain(e.attributes)) for e in span.events],
+        "links": [(ids(link.context), plain(link.attributes or {})) for link in span.links],
+        "status": (span.status.status_code.value, span.status.status_code.name, span.status.description),
+        "kind": (span.kind.value, span.kind.name),
+        "scope": (span.instrumentation_scope.name, span.instrumentation_scope.version or None),
+        "resource": plain(span.resource.attributes),
+        "dropped": span.dropped_attributes,
+    }

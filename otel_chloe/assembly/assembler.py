@@ -16,7 +16,7 @@ from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.join import join_traces
 from otel_chloe.assembly.runs import Group, delimit, hands_over
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
-from otel_chloe.record import FIRST, KIND, SECOND, SPAN_ID, START, Record, repeats, shorten
+from otel_chloe.record import SPAN_ID, START, Record, repeats, shorten
 from otel_chloe.run import End, Run
 
 SWEEP_S: Final = 5.0
@@ -43,7 +43,7 @@ class Tree:
     """The spans under one span that has nothing of ours above it: one run, seldom several.
 
     ``open`` maps the ids of spans that have not ended to the spans; ``parts`` are the ended ones. ``origin`` is what
-    the root span was made of, for the evaluation spans.
+    the root span was made of, for the evaluation spans and the resource.
     """
 
     __slots__ = (
@@ -57,7 +57,7 @@ class Tree:
         "orphan",
         "ours",
         "parts",
-        "resource",
+        "plain_root",
         "root_id",
         "sampled",
         "seen",
@@ -66,24 +66,18 @@ class Tree:
         "watched",
     )
 
-    def __init__(self, trace_id: int, root_id: int, *, late: bool = False) -> None:
-        self.trace_id = trace_id
-        self.root_id = root_id
-        self.open: dict[int, Any] = {}
+    def __init__(self, context: Any, span: Any) -> None:
+        self.trace_id = context[0]
+        self.root_id = root_id = context[1]
+        self.sampled = context[3] & 1 == 1
+        self.open: dict[int, Any] = {root_id: span}
         self.parts: list[Part | Record] = []
         self.newest: Record | None = None
         self.bytes = 0
         self.seen = -1
         self.last_s: float | None = None
-        self.late = late
-        self.closed = False
         self.origin: Any = None
-        self.resource: Any = None
-        self.sampled = True
-        self.orphan = False
-        self.ours = False
-        self.unhooked = False
-        self.watched = False
+        self.late = self.orphan = self.closed = self.ours = self.plain_root = self.unhooked = self.watched = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +106,7 @@ class RunAssembler:
         count: Callable[[str, int], None],
     ) -> None:
         self.limits = limits
+        self._max_bytes, self._max_spans = limits.max_bytes, limits.max_spans
         self._describe = describe
         self._expand = expand
         self._count = count
@@ -124,13 +119,16 @@ class RunAssembler:
 
     # --- called by hooks ---------------------------------------------------------------------------------------------
 
-    def began(self, trace_id: int, span_id: int, span: Any, *, orphan: bool = False) -> Tree:
-        """A span with nothing of ours above it: a new tree. ``orphan``: its parent was ours, and has ended."""
-        tree = Tree(trace_id, span_id, late=orphan and trace_id in self._finished)
-        tree.orphan = orphan
-        tree.open[span_id] = span
-        self.trees[span_id] = tree
-        self.tree_of[span_id] = tree
+    def began(self, context: Any, span: Any, *, orphan: bool = False) -> Tree:
+        """A span with nothing of ours above it: a new tree.
+
+        ``context`` is the span's own, as a tuple: trace id, span id, whether it is remote, trace flags.
+        ``orphan``: its parent was ours, and has ended.
+        """
+        tree = Tree(context, span)
+        if orphan:
+            tree.orphan, tree.late = True, tree.trace_id in self._finished
+        self.tree_of[tree.root_id] = self.trees[tree.root_id] = tree
         return tree
 
     def tree_with(self, trace_id: int, span_id: int) -> Tree | None:
@@ -145,35 +143,40 @@ class RunAssembler:
         tree.open[span_id] = span
         self.tree_of[span_id] = tree
 
-    def ended(self, tree: Tree, part: Part) -> None:
-        """A span of a tree ended, and was kept as a part."""
+    def ended(self, tree: Tree, part: Part) -> bool:
+        """A span of a tree ended, and was kept as a part. True where the tree went over a limit of its own."""
         tree.open.pop(part.span_id, None)
         if tree.closed:
             if part.kind is not OTHER:
                 self._count(SPANS_LATE, 1)
-            return
+            return False
         if part.span_id == tree.root_id and not tree.orphan:
             part.remote_parent = True  # what stands above it is of another trade, not missing
         tree.ours = tree.ours or part.kind is not OTHER
         tree.bytes += part.size
         tree.parts.append(part)
+        return tree.bytes > self._max_bytes or len(tree.parts) > self._max_spans
 
-    def recorded(self, tree: Tree, record: Record) -> None:
-        """A span of a tree ended, and was kept as a record. An earlier model call that it repeats is shortened."""
-        tree.open.pop(record[SPAN_ID], None)
+    def recorded(self, tree: Tree, record: Record) -> bool:
+        """The same for a span kept as a record. An earlier model call that it repeats is shortened."""
+        tree.open.pop(record[1], None)
         if tree.closed:
             self._count(SPANS_LATE, 1)
-            return
+            return False
         tree.ours = True
-        first, second = record[FIRST], record[SECOND]
-        size = (len(first) if first.__class__ is str else 0) + (len(second) if second.__class__ is str else 0)
-        if record[KIND] is MODEL:
+        told = record[8]
+        size = tree.bytes + len(record[7])
+        if told is not None:
+            size += len(told)
+        if record[0] is MODEL:
             newest = tree.newest
+            tree.newest = record
             if newest is not None and repeats(newest, record):
                 size -= shorten(newest)
-            tree.newest = record
-        tree.bytes += size
-        tree.parts.append(record)
+        parts = tree.parts
+        parts.append(record)
+        tree.bytes = size
+        return size > self._max_bytes or len(parts) > self._max_spans
 
     def runs_at(self, tree: Tree, ending: Part, now_ns: int) -> tuple[Run, bool] | None:
         """The run that hangs on a span that is about to end, and whether it is a top-level run.
@@ -309,7 +312,7 @@ class RunAssembler:
 
     def _parts(self, tree: Tree, held: Sequence[Part | Record]) -> list[Part]:
         """What is held of ended spans, as parts."""
-        found = self._expand(held, tree.trace_id, tree.resource)
+        found = self._expand(held, tree.trace_id, getattr(tree.origin, "resource", None))
         for part in found:
             part.sampled = tree.sampled
             if part.span_id == tree.root_id and not tree.orphan:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from otel_chloe.assembly.build import NO_TOOL_SPANS
 from otel_chloe.part import MODEL, TOOL, Part
-from otel_chloe.record import IDENT, KIND, PARENT_ID, SCOPE, START, THIRD, requests_in
+from otel_chloe.record import START, requests_in
 
 _NOT_FOR_SURE: Final = None
 
@@ -26,35 +26,40 @@ def plain_calls(held: Sequence[Any], root_id: int, root_scope: str) -> list[str]
     asked = 0
     stopped = False
     for record in held:
-        if record.__class__ is Part or record[PARENT_ID] != root_id:
+        if record.__class__ is Part or record[2] != root_id:
             return _NOT_FOR_SURE
-        kind = record[KIND]
+        kind = record[0]
         if kind is TOOL:
             tools.append(record)
         elif kind is MODEL:
-            asked += requests_in(record)
-            stopped = stopped or record[THIRD] is True
+            asks = record[9]
+            if asks is not False:
+                asked += requests_in(record)
+                stopped = stopped or asks is True
         else:
             return _NOT_FOR_SURE
-    if asked > len(tools) or (len(tools) > 1 and not _told_once(tools)):
+    count = len(tools)
+    if asked > count or (count > 1 and not _told_once(tools)):
         return _NOT_FOR_SURE
     if not tools and (stopped or any(scope in root_scope for scope in NO_TOOL_SPANS)):
         return _NOT_FOR_SURE
-    return [record[IDENT] for record in tools]
+    return [record[6] for record in tools]
 
 
 def _told_once(tools: list[Any]) -> bool:
     """Whether each span is a call of its own: one instrumentation, and no call id twice. Sorts them by their start."""
-    scope = tools[0][SCOPE]
+    scope = tools[0][5]
     last = 0
     sort = False
     ids: set[Any] = set()
     for record in tools:
-        if record[SCOPE] != scope:
+        start = record[3]
+        if record[5] != scope:
             return False
-        sort = sort or record[START] < last
-        last = record[START]
-        ids.add(record[THIRD])
+        if start < last:
+            sort = True
+        last = start
+        ids.add(record[9])
     if sort:
         tools.sort(key=_start)
     return len(ids) == len(tools) or ids == {None}

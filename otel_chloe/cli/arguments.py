@@ -29,12 +29,14 @@ otel-chloe COMMAND --help says more of each.
 """
 
 _INPUT: Final = """\
-Every FILE is a recording: OTLP/JSON (one request a line, or one document), OTLP protobuf (length-prefixed), or a
-Jaeger or Tempo JSON export; plain or with gzip; - is standard input. Each stands for itself, unless --together.
+Every FILE is a recording: OTLP/JSON (one request a line, or one document),
+OTLP protobuf (length-prefixed), or a Jaeger or Tempo JSON export; plain or with
+gzip; - is standard input. Each stands for itself, unless --together.
 """
 
 _RUNS: Final = f"""\
-Print the runs of recordings: prompt, tool calls in order, sub-agents, output, and what is missing.
+Print the runs of recordings: prompt, tool calls in order, sub-agents, output,
+and what is missing.
 
 {_INPUT}"""
 
@@ -61,18 +63,21 @@ examples:
   otel-chloe score spans.otlp.jsonl --rules rules.yaml --fail-under 0.9
   otel-chloe score nightly/*.jsonl.gz --rules rules.yaml --format json --strict
 
-The text ends with a line for each scorer and agent. Only scored runs enter the mean.
+The text ends with a line for each scorer and agent. Only scored runs enter the
+mean.
 
 exit codes:
   0  nothing failed
-  1  a mark has not passed or its scorer failed; with --fail-under: a scorer's mean is under X or a scorer failed;
-     with --strict: a run is unscored or pending, too
+  1  a mark has not passed, or a scorer failed;
+     with --fail-under: a scorer's mean is under X, or a scorer failed;
+     with --strict: a mark is unscored or pending, too
   2  bad input or bad rules
 """
 
 _CHECK: Final = """\
-Print the rules as they hold for each agent; with recordings, also every tool and agent that the rules name and the
-recordings never show. A mistyped name in mustNotCall passes for ever.
+Print the rules as they hold for each agent; with recordings, also every tool
+and agent that the rules name and the recordings never show. A mistyped name in
+mustNotCall passes for ever.
 """
 
 _CHECK_EXAMPLES: Final = """\
@@ -155,7 +160,10 @@ class _Version(Action):
         super().__init__(option_strings, dest, nargs=0, default=SUPPRESS, **given)
 
     def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        print(f"otel-chloe {version('otel-chloe')}")
+        try:
+            print(f"otel-chloe {version('otel-chloe')}")
+        except PackageNotFoundError:
+            print("otel-chloe, run from its source and not installed")
         parser.exit()

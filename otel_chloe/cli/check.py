@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from ..config import AgentRules, Expectations, Rules, load_rules
-from ..errors import ConfigError
+from ..config import AgentRules, Expectations, Rules
 from ..expected import ExpectedCalls, nearest
-from .console import BAD_INPUT, NOT_PASSED, OK, complain, printable, write
+from .console import BAD_INPUT, NOT_PASSED, OK, printable, write
 from .json_lines import below
 from .reading import Recordings
+from .rules import rules_of
 
 _LISTS: Final = (("mustCall", "must_call"), ("mustNotCall", "must_not_call"), ("atMostOnce", "at_most_once"))
 _LABEL: Final = 14
@@ -20,10 +20,8 @@ _LABEL: Final = 14
 
 def run(args: Namespace) -> int:
     """Print the rules; with recordings, what they never show of them."""
-    try:
-        rules = load_rules(args.rules)
-    except ConfigError as error:
-        complain(error)
+    rules = rules_of(args.rules)
+    if rules is None:
         return BAD_INPUT
     for line in _described(rules):
         write(printable(line))

@@ -35,7 +35,7 @@ def complain(message: object) -> None:
 
 def printable(text: str) -> str:
     """The text without what a terminal would obey: what agents say is not to be trusted."""
-    return _CONTROL.sub(_shown, text)
+    return text if text.isprintable() else _CONTROL.sub(_shown, text)
 
 
 def _shown(found: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 from ..mark import Failed, Mark, Outcome, Unscored
 from ..run import Run, ToolCall
@@ -122,12 +122,15 @@ def _plain(value: Any, depth: int) -> Any:
         return value if value.bit_length() < 1024 else hex(value)
     if depth == 0:
         return "..."
-    if isinstance(value, Mapping):
-        items = cast("Mapping[Any, Any]", value).items()
-        return {key if isinstance(key, str) else _text(key): _plain(item, depth - 1) for key, item in items}
+    if _is_mapping(value):
+        return {key if isinstance(key, str) else _text(key): _plain(item, depth - 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(item, depth - 1) for item in cast("Sequence[Any]", value)]
     return _text(value)
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
 
 
 def _text(value: Any) -> str:

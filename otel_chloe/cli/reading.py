@@ -35,7 +35,7 @@ class Recordings:
                 yield found
         self._clear()
         if not self.count and not self.bad:
-            complain(f"no runs in {', '.join(self._files)}")
+            complain("no runs in these recordings")
 
     def _source(self, name: str) -> Source:
         """The file itself where its progress is shown. What is none is left to the reader to tell."""

@@ -7,22 +7,19 @@ from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..config import load_rules
-from ..errors import ConfigError
 from ..mark import Mark, Outcome
 from ..scorers import outcomes
-from .console import BAD_INPUT, NOT_PASSED, OK, complain, printable, write
+from .console import BAD_INPUT, NOT_PASSED, OK, printable, write
 from .json_lines import run_line
 from .reading import Recordings
+from .rules import rules_of
 from .text import Page
 
 
 def run(args: Namespace) -> int:
     """Score every run as it is found, then tell how all of them did."""
-    try:
-        rules = load_rules(args.rules)
-    except ConfigError as error:
-        complain(error)
+    rules = rules_of(args.rules)
+    if rules is None:
         return BAD_INPUT
     recordings = Recordings(args.files, together=args.together)
     totals = Totals()

@@ -47,7 +47,7 @@ class Page:
 
     def short(self, text: str, room: int) -> str:
         """The text on one line, cut to the room there is."""
-        text = printable(" ".join(text[: room * 8].split()))
+        text = printable(" ".join(text[: room * 3].split()))
         return text if len(text) <= room else text[: max(room - len(self._cut), 0)] + self._cut
 
     def _end_of(self, path: str, room: int) -> str:
@@ -114,7 +114,8 @@ class Page:
         room = max(room, 20)
         if not node.whole:
             return [self.short(node.text, room)]
-        return textwrap.wrap(printable(" ".join(node.text.split())), room) or [""]
+        text = printable(" ".join(node.text.split()))
+        return [text] if len(text) <= room else textwrap.wrap(text, room)
 
 
 _STATES: Final = {True: ("ok", "green"), False: ("failed", "red"), None: ("call", "")}

@@ -13,6 +13,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from opentelemetry.trace import StatusCode
+
 from otel_chloe.conventions import genai
 from otel_chloe.conventions.genai import (
     AGENT_NAME,
@@ -139,33 +141,37 @@ def usual(span: Any) -> Record | None:
         if kind is None or not _is_plain(attributes) or len(attributes) > MANY_ATTRIBUTES:
             return None
         scope = span._instrumentation_scope._name
-        if not (_usual_scopes.get(scope) or _is_usual_scope(scope)) or span._status._status_code.value:
+        if not (_usual_scopes.get(scope) or _is_usual_scope(scope)) or span._status._status_code is not UNSET:
             return None
         above, context, start, end = span._parent, span._context, span._start_time, span._end_time
     except AttributeError:
         return None
+    span_id = context[1]
     if above is not None:
-        above = above.span_id
+        above = above[1]
     if kind is MODEL:
         asked, told = get(INPUT), get(OUTPUT)
-        if asked is None or told is None:
+        if asked.__class__ is not str or told.__class__ is not str:
             return None
         ident, asks, agent = get(RESPONSE_ID), get(FINISH), get(AGENT_NAME)
         if asks is not None:
             asks = not ASKS.isdisjoint(asks) if asks.__class__ is tuple else None
-        return [kind, context.span_id, above, start, end, scope, ident, asked, told, asks, agent, get(CONVERSATION)]
+        return [kind, span_id, above, start, end, scope, ident, asked, told, asks, agent, get(CONVERSATION)]
     if kind is TOOL:
-        name, given = get(_TOOL_NAME), get(ARGUMENTS)
-        if given is None or name.__class__ is not str:
+        name, given, told = get(_TOOL_NAME), get(ARGUMENTS), get(RESULT)
+        if given.__class__ is not str or name.__class__ is not str or (told is not None and told.__class__ is not str):
             return None
-        told, call_id, agent = get(RESULT), get(CALL_ID), get(AGENT_NAME)
-        return (kind, context.span_id, above, start, end, scope, name, given, told, call_id, agent, get(CONVERSATION))
+        call_id, agent = get(CALL_ID), get(AGENT_NAME)
+        return (kind, span_id, above, start, end, scope, name, given, told, call_id, agent, get(CONVERSATION))
     name, asked, told = get(AGENT_NAME), get(INPUT), get(OUTPUT)
-    if asked is None or told is None or name.__class__ is not str or name in genai.PLACEHOLDER_NAMES:
+    if asked.__class__ is not str or told.__class__ is not str or name.__class__ is not str:
         return None
-    return (kind, context.span_id, above, start, end, scope, name, asked, told, None, name, get(CONVERSATION))
+    if name in genai.PLACEHOLDER_NAMES:
+        return None
+    return (kind, span_id, above, start, end, scope, name, asked, told, None, name, get(CONVERSATION))
 
 
+UNSET: Final = StatusCode.UNSET
 _OPERATIONS: Final = OPERATIONS.get
 _is_plain: Final = UNUSUAL.isdisjoint
 _OPERATION: Final = genai.OPERATION

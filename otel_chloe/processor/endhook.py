@@ -39,18 +39,26 @@ class EndHook:
         span = self._span()
         if span is None:
             return
-        marks = self._taken()
+        inner = self._inner
+        marks = None
         try:
-            if marks is not None:
-                marks.write(span, self._tree)
+            if self._marks:
+                marks = self._taken()
+                if marks is not None:
+                    marks.write(span, self._tree)
         except Exception as error:  # noqa: BLE001 - a guard: the span must end, whatever scoring it does
-            marks.failed("end", error)
+            if marks is not None:
+                marks.failed("end", error)
         finally:
-            self._remove(span)
-            if self._inner is None:
+            if span.end is self:
+                if inner is None:
+                    del span.end
+                else:
+                    span.end = inner
+            if inner is None:
                 type(span).end(span, *args, **kwargs)
             else:
-                self._inner(*args, **kwargs)
+                inner(*args, **kwargs)
 
     def _taken(self) -> SpanMarks | None:
         """Who writes, for one of any number of calls and threads: pop() is a single operation."""
@@ -58,11 +66,3 @@ class EndHook:
             return self._marks.pop()
         except IndexError:
             return None
-
-    def _remove(self, span: Any) -> None:
-        if span.end is not self:
-            return
-        if self._inner is None:
-            del span.end
-        else:
-            span.end = self._inner

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from opentelemetry import trace
 from opentelemetry._logs import LoggerProvider
 from opentelemetry.context import Context
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
-from opentelemetry.trace import SpanKind, TracerProvider
+from opentelemetry.trace import SpanContext, SpanKind, TracerProvider
 
 from otel_chloe.assembly import Tree
 from otel_chloe.config import Rules, Settings, load_rules
@@ -25,7 +26,6 @@ from otel_chloe.conventions import (
     is_silent,
     is_usual,
     kind_of,
-    plain,
     read_open,
     slim,
     usual,
@@ -36,8 +36,12 @@ from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, OTHER, TOOL, Kind
 from otel_chloe.pipeline.scoring import Forbidden, Full, Pipeline, watched
 from otel_chloe.processor.marks import SpanMarks
+from otel_chloe.record import Record
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Origin, Sinks, origin_of
+
+MOST_NAMES: Final = 10_000
+"""Names of harmless tools that are remembered."""
 
 _raises = "OTEL_CHLOE_RAISE" in os.environ
 """Our own tests ask hooks to raise what they would count."""
@@ -92,12 +96,12 @@ class ScoringSpanProcessor(SpanProcessor):
             )
 
         self._settings = chosen
-        self._max_bytes, self._max_spans = chosen.max_bytes, chosen.max_spans
         self._pipeline = Pipeline(self._rules, chosen, read_open, expand, sinks)
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._recorded = self._assembler.recorded
         self._forbidden = _forbidden_names(self._rules)
+        self._harmless: set[str | None] = set()
         self._marks = SpanMarks(self._rules, chosen, self._assembler, self._pipeline.health, self._guard)
         self._names_agents = bool(self._rules.agents)
         self._scores = self._rules.everyone is not None or self._names_agents
@@ -107,12 +111,13 @@ class ScoringSpanProcessor(SpanProcessor):
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         try:
-            parent = span.parent
-            tree = self._tree_of.get(parent.span_id) if parent is not None else None
+            # Slots, not properties, and the place in a SpanContext (a tuple), not its name: half the time of it all.
+            parent = span._parent
+            tree = self._tree_of.get(parent[1]) if parent is not None else None
             if tree is None:
                 self._first(span, parent_context)
                 return
-            span_id = span.context.span_id
+            span_id = span._context[1]
             tree.open[span_id] = span
             self._tree_of[span_id] = tree
             if tree.watched and _looks_like_agent(span):
@@ -122,31 +127,33 @@ class ScoringSpanProcessor(SpanProcessor):
 
     def _on_ending(self, span: Span) -> None:
         try:
+            if not span.is_recording():
+                # This SDK freezes a span before it asks: never to be asked again.
+                self._on_ending = super()._on_ending  # type: ignore[method-assign]
+                return
             tree = self._tree_of.get(span.context.span_id)
-            if tree is not None and span.is_recording():
+            if tree is not None and span.context.span_id == tree.root_id:
                 self._marks.write(span, tree)
         except Exception as error:
             self._guard("_on_ending", error)
 
     def on_end(self, span: ReadableSpan) -> None:
         try:
-            context = span.context
-            tree = self._tree_of.pop(context.span_id, None) if context is not None else None
+            tree = self._tree_of.pop(span._context[1], None)
             if tree is None:
                 return
             record = usual(span)
             if record is None:
                 self._part(tree, span)
                 return
-            self._recorded(tree, record)
-            kind = record[0]
-            if kind is TOOL and (self._forbidden or tree.watched):
-                self._tool(tree, record[1], record[2], record[6])
-            elif tree.watched:
-                self._marks.hook_above(tree, record[2])
-            if kind is AGENT or not tree.open:
+            full = self._recorded(tree, record)
+            if record[0] is TOOL and record[6] not in self._harmless:
+                self._tool(tree, record[1], record[6])
+            if tree.watched:
+                self._watch(tree, record[2])
+            if not tree.open or record[0] is AGENT:
                 self._closing(tree)
-            if tree.bytes > self._max_bytes or len(tree.parts) > self._max_spans:
+            if full:
                 self._pipeline.worker.hand_over(Full(tree))
         except Exception as error:
             self._guard("on_end", error)
@@ -156,29 +163,32 @@ class ScoringSpanProcessor(SpanProcessor):
         part = slim(span)
         if part is None:
             return
-        self._assembler.ended(tree, part)
+        full = self._assembler.ended(tree, part)
         if part.kind is OTHER:
             self._other(tree, part.span_id)
             return
-        if part.kind is TOOL:
-            self._tool(tree, part.span_id, part.parent_id, part.name)
-        elif tree.watched:
-            self._marks.hook_above(tree, part.parent_id)
+        if part.kind is TOOL and part.name is not None and part.name not in self._harmless:
+            self._tool(tree, part.span_id, part.name)
+        if tree.watched:
+            self._watch(tree, part.parent_id)
         if part.kind is AGENT or part.span_id == tree.root_id or not tree.open:
             self._closing(tree)
-        if tree.bytes > self._max_bytes or len(tree.parts) > self._max_spans:
+        if full:
             self._pipeline.worker.hand_over(Full(tree))
 
-    def _tool(self, tree: Tree, span_id: int, parent_id: int | None, name: str | None) -> None:
-        """A tool call has ended."""
-        if tree.watched:
-            self._marks.hook_above(tree, parent_id)
-            if tree.unhooked:
-                self._write_live(tree)
-        if self._forbidden and name is not None:
-            short = short_name(name)
-            if name in self._forbidden or short in self._forbidden:
-                self._pipeline.worker.hand_over(Forbidden(tree, span_id, (short, name)))
+    def _tool(self, tree: Tree, span_id: int, name: str) -> None:
+        """A call of a tool has ended that some rule forbids, or that was not seen before."""
+        short = short_name(name)
+        if name in self._forbidden or short in self._forbidden:
+            self._pipeline.worker.hand_over(Forbidden(tree, span_id, (short, name)))
+        elif len(self._harmless) < MOST_NAMES:
+            self._harmless.add(name)
+
+    def _watch(self, tree: Tree, parent_id: int | None) -> None:
+        """A span has ended in a tree whose agents may be known only at their ends."""
+        self._marks.hook_above(tree, parent_id)
+        if tree.unhooked:
+            self._write_live(tree)
 
     def _closing(self, tree: Tree) -> None:
         """What may be the end of a run was seen: the worker looks when nothing more comes."""
@@ -199,41 +209,44 @@ class ScoringSpanProcessor(SpanProcessor):
 
     def _first(self, span: Span, parent_context: Context | None) -> None:
         """A span with no open span of ours above it: the root of a tree, or nothing of ours."""
-        scope = span.instrumentation_scope
-        if scope is not None and scope.name == SCOPE:
-            return
-        attributes = plain(span.attributes)
+        scope = span._instrumentation_scope
         scope_name = scope.name if scope is not None else ""
-        kind: Kind = OTHER
-        if is_usual(attributes, AGENT):
-            kind = AGENT
-        elif not is_silent(attributes, span.name, scope_name):
-            kind, _ = kind_of(attributes, span.name, scope_name)
-        elif span.kind is not SpanKind.INTERNAL or not FOREIGN_KEYS.isdisjoint(attributes):
+        if scope_name == SCOPE:
             return
-        parent = span.parent
+        attributes = span._attributes._dict  # nobody else has the span yet
+        kind: Kind = OTHER
+        plain_root = is_usual(attributes, AGENT)
+        if plain_root:
+            kind = AGENT
+        elif not is_silent(attributes, span._name, scope_name):
+            kind, _ = kind_of(attributes, span._name, scope_name)
+        elif span._kind is not SpanKind.INTERNAL or not FOREIGN_KEYS.isdisjoint(attributes):
+            return
+        parent = span._parent
         orphan = False
         if parent is not None and not parent.is_remote:
             orphan = not trace.get_current_span(parent_context).is_recording()
-        if orphan and parent is not None and kind is not AGENT:
-            waiting = self._assembler.tree_with(span.context.trace_id, parent.span_id)
-            if waiting is not None:
-                self._assembler.started(waiting, span.context.span_id, span)
+            if orphan and kind is not AGENT and self._joined(span, parent):
                 return
-        context = span.context
-        tree = self._assembler.began(context.trace_id, context.span_id, span, orphan=orphan)
+        tree = self._assembler.began(span._context, span, orphan=orphan)
         origin = self._origin
-        if origin is None or origin.processor is not getattr(span, "_span_processor", None):
+        if origin is None or origin.processor is not span._span_processor:
             origin = self._origin = origin_of(span)
-        tree.origin = origin
+        tree.origin, tree.plain_root = origin, plain_root
         if kind is not OTHER and not self._pipeline.awake:
             self._pipeline.wake()
-        tree.resource = span.resource
-        tree.sampled = context.trace_flags.sampled
         if self._scores:
             # An agent below is a run of its own where the root is none, or where the rules name it.
             tree.watched = self._names_agents or kind is not AGENT or not is_named(attributes)
             self._marks.hook(span, tree)
+
+    def _joined(self, span: Span, parent: SpanContext) -> bool:
+        """Whether a span whose parent is over belongs to a tree that still waits to be closed."""
+        waiting = self._assembler.tree_with(parent.trace_id, parent.span_id)
+        if waiting is None:
+            return False
+        self._assembler.started(waiting, span._context.span_id, span)
+        return True
 
     def _write_live(self, tree: Tree) -> None:
         """The last resort, for a root that takes no hook: marks so far, at the end of each tool."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from sys import getsizeof
-from typing import Any, Final, cast
+from dataclasses import dataclass, replace
+from typing import Final
 
 from ..assembly.build import Builder
 from ..assembly.forest import Forest
 from ..assembly.join import join_traces
 from ..assembly.runs import Group, delimit
-from ..part import AGENT, CHAIN, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, Part
+from ..part import AGENT, Part
 from ..run import End, Run
+from .trace import Trace, by_end, hold, open_ids, tops, trace_of
 
 BUDGET: Final = 48 << 20
 """Bytes of memory that the held spans may take before the oldest traces are closed."""
@@ -29,32 +29,6 @@ IDLE_NS: Final = 900 * 1_000_000_000
 """How long after its last span a run without an end is given up: the idle timeout's default."""
 TOGETHER: Final = 5_000
 """Spans that are assembled in one go whenever they happened. More are cut where nothing was going on."""
-
-_ROOTS: Final = (AGENT, WORKFLOW, CHAIN)
-_WORK: Final = (MODEL, TOOL, HANDOFF)
-
-
-@dataclass(slots=True)
-class _Trace:
-    """The held spans of one trace.
-
-    ``host``: it may hold a run that spans of other traces belong to. ``work``: it holds more than spans of other
-    trades. ``finished``: nothing stands open over its last span, as far as spans tell.
-    """
-
-    id: int
-    parts: list[Part] = field(default_factory=list[Part])
-    size: int = 0
-    start: int = 0
-    end: int = -1
-    host: bool = False
-    work: bool = False
-    rooted: bool = False
-    last: str = OTHER
-
-    @property
-    def finished(self) -> bool:
-        return self.rooted or self.last is AGENT
 
 
 @dataclass(slots=True)
@@ -79,7 +53,7 @@ class HeldTraces:
         self._budget = budget
         self._held = 0
         self._now = 0
-        self._traces: dict[int, _Trace] = {}
+        self._traces: dict[int, Trace] = {}
         self._gone: dict[int, _Gone] = {}
 
     def add(self, part: Part) -> bool:
@@ -90,12 +64,8 @@ class HeldTraces:
             return False
         trace = self._traces.get(part.trace_id)
         if trace is None:
-            trace = self._traces[part.trace_id] = _Trace(part.trace_id, start=part.start)
-        size = _slimmed(part)
-        trace.parts.append(part)
-        trace.size += size
-        self._held += size
-        _note(trace, part)
+            trace = self._traces[part.trace_id] = Trace(part.trace_id, start=part.start)
+        self._held += hold(trace, part)
         self._now = max(self._now, part.end)
         return self._held > self._budget
 
@@ -106,6 +76,7 @@ class HeldTraces:
     def over(self) -> list[Run]:
         """Close the oldest traces until enough of the budget is free again."""
         hosts, bare = self._chosen(self._held - int(self._budget * KEPT))
+        hosts = [self._ended_of(host) for host in hosts]
         taken = {id(trace) for trace in bare}
         beside = _Busy(hosts)
         guests = [trace for trace in self._bare() if id(trace) not in taken and beside.at(trace)]
@@ -128,10 +99,10 @@ class HeldTraces:
             self._close(traces)
         return self._told(runs)
 
-    def _bare(self) -> list[_Trace]:
+    def _bare(self) -> list[Trace]:
         return [trace for trace in self._traces.values() if trace.work and not trace.host]
 
-    def _chosen(self, size: int) -> tuple[list[_Trace], list[_Trace]]:
+    def _chosen(self, size: int) -> tuple[list[Trace], list[Trace]]:
         """The traces to close, oldest first: hosts, and traces that no held host can lay claim to.
 
         A host that is not finished goes only when nothing else is left, or when it is idle.
@@ -151,7 +122,7 @@ class HeldTraces:
                 taken += 1
         return hosts[:taken], bare[:taken_bare]
 
-    def _built(self, traces: list[_Trace], end: End) -> list[Run]:
+    def _built(self, traces: list[Trace], end: End) -> list[Run]:
         forest = _forest(traces)
         return self._runs(forest, join_traces(delimit(forest)), end)
 
@@ -169,18 +140,33 @@ class HeldTraces:
         """Whether a group is what came late of a closed trace. Only an agent that started anew is a run of its own."""
         root = group.root
         gone = self._gone.get(group.parts[0].trace_id)
-        if gone is None or group.parts[0].trace_id != (root or group.parts[0]).trace_id:
+        if gone is None or not gone.end or group.parts[0].trace_id != (root or group.parts[0]).trace_id:
             return False
         if root is None or root.kind is not AGENT:
             return True
         return any(part.parent_id in gone.ids for part in (root, *forest.above(root)))
 
-    def _close(self, traces: Iterable[_Trace]) -> None:
+    def _ended_of(self, trace: Trace) -> Trace:
+        """The runs of a trace that have ended, taken out of it, where it holds several below something still open."""
+        if trace.rooted:
+            return trace
+        ended, rest = by_end(trace)
+        if not ended or not (rest or len(tops(ended)) > 1):
+            return trace
+        del self._traces[trace.id]
+        if rest:
+            self._traces[trace.id] = trace_of(rest)
+        return trace_of(ended)
+
+    def _close(self, traces: Iterable[Trace]) -> None:
         for trace in traces:
-            del self._traces[trace.id]
-            self._held -= trace.size
             before = self._gone.pop(trace.id, _NEVER)
-            self._gone[trace.id] = _Gone(max(trace.end, before.end), _open_ids(trace) | before.ids)
+            if self._traces.get(trace.id) is trace:
+                del self._traces[trace.id]
+                self._gone[trace.id] = _Gone(max(trace.end, before.end), open_ids(trace) | before.ids)
+            else:  # a part of a trace that goes on: what hangs on its runs is late, and nothing else
+                self._gone[trace.id] = _Gone(before.end, frozenset(top.span_id for top in tops(trace.parts)))
+            self._held -= trace.size
         while len(self._gone) > REMEMBERED:
             del self._gone[next(iter(self._gone))]
 
@@ -204,29 +190,7 @@ def _is_late(part: Part, gone: _Gone) -> bool:
     return part.start < gone.end
 
 
-def _note(trace: _Trace, part: Part) -> None:
-    kind = part.kind
-    if kind in _ROOTS:
-        trace.host = trace.work = True
-    elif kind in _WORK:
-        trace.work = True
-    elif not part.foreign:
-        trace.host = True
-    if part.parent_id is None or part.remote_parent:
-        trace.rooted = True
-    if part.end >= trace.end:
-        trace.end, trace.last = part.end, kind
-    trace.start = min(trace.start, part.start)
-
-
-def _open_ids(trace: _Trace) -> frozenset[int]:
-    """The ids that parts name as parents and that are not there. Mostly there are none."""
-    wanted = {part.parent_id for part in trace.parts if part.parent_id is not None and not part.remote_parent}
-    wanted.difference_update([part.span_id for part in trace.parts])
-    return frozenset(wanted)
-
-
-def _floors(hosts: list[_Trace]) -> list[int]:
+def _floors(hosts: list[Trace]) -> list[int]:
     """For each place in the list, when the first of the traces from there on started."""
     floors = [1 << 64]
     for trace in reversed(hosts):
@@ -238,7 +202,7 @@ def _floors(hosts: list[_Trace]) -> list[int]:
 class _Busy:
     """The times in which any of some traces went on."""
 
-    def __init__(self, traces: list[_Trace]) -> None:
+    def __init__(self, traces: list[Trace]) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
         for trace in sorted(traces, key=lambda t: t.start):
@@ -248,15 +212,15 @@ class _Busy:
                 self._starts.append(trace.start)
                 self._ends.append(trace.end)
 
-    def at(self, trace: _Trace) -> bool:
+    def at(self, trace: Trace) -> bool:
         """Whether any of them went on while this trace did."""
         place = bisect_right(self._starts, trace.end)
         return place > 0 and self._ends[place - 1] >= trace.start
 
 
-def _at_a_time(traces: list[_Trace]) -> Iterator[list[_Trace]]:
+def _at_a_time(traces: list[Trace]) -> Iterator[list[Trace]]:
     """Traces cut where nothing was going on: what belongs together happened at one time."""
-    found: list[_Trace] = []
+    found: list[Trace] = []
     count = until = 0
     for trace in sorted(traces, key=lambda t: t.start):
         if count > TOGETHER and trace.start > until:
@@ -269,37 +233,5 @@ def _at_a_time(traces: list[_Trace]) -> Iterator[list[_Trace]]:
         yield found
 
 
-def _forest(traces: list[_Trace]) -> Forest:
+def _forest(traces: list[Trace]) -> Forest:
     return Forest(part for trace in traces if trace.work for part in trace.parts)
-
-
-def _slimmed(part: Part) -> int:
-    """Drop what no run needs of a part, and tell how much memory the rest takes, about."""
-    if not part.vocabulary:
-        part.raw, part.events = {}, ()
-        return _PART
-    size = _PART
-    for value in part.raw.values():
-        size += 160 + len(value) if value.__class__ is str and value.isascii() else 110 + _memory(value)
-    for event in part.events:
-        size += 300 + _memory(event.attributes)
-    return size
-
-
-_PART: Final = 600
-
-
-def _memory(value: Any) -> int:
-    """The memory of an attribute's value, about. A loop, not recursion: the depth is the sender's."""
-    total = 0
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
-        total += getsizeof(value)
-        if isinstance(value, dict):
-            found = cast("dict[str, Any]", value)
-            waiting.extend(found.values())
-            total += 75 * len(found)
-        elif isinstance(value, list | tuple):
-            waiting.extend(cast("list[Any]", value))
-    return total
