@@ -1,0 +1,451 @@
+"""The command line: ``runs`` and ``check``, what they print, and how they end."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from small_recordings import agent, model, simple_run, span, tool, written
+
+from otel_chloe.cli import main
+
+RUN_KEYS = [
+    "file", "trace_id", "span_id", "agent", "conversation", "prompt", "output", "end", "complete", "gaps", "tool_calls",
+    "sub_runs",
+]  # fmt: skip
+CALL_KEYS = ["name", "raw_name", "arguments", "result", "ok", "error", "agent", "ran", "source"]
+
+
+@pytest.fixture
+def recording(tmp_path):
+    return written(tmp_path / "spans.jsonl", *simple_run(1, tools=("check_site", "restart_site")))
+
+
+@pytest.fixture
+def objects(capsys):
+    """The JSON objects that a command prints."""
+
+    def run(*argv, code=0):
+        assert main([*argv, "--format", "json"]) == code
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+def process(*argv, **given):
+    return subprocess.run(
+        [sys.executable, "-m", "otel_chloe", *argv], capture_output=True, check=False, timeout=50, **given
+    )
+
+
+def test_without_arguments_it_prints_help(capsys):
+    assert main([]) == 0
+    assert "examples:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["runs", "score", "check"])
+def test_every_command_has_help_with_examples_and_exit_codes(command, capsys):
+    assert main([command, "--help"]) == 0
+
+    printed = capsys.readouterr().out
+
+    assert f"otel-chloe {command} " in printed.split("examples:")[1]
+    assert "exit codes:" in printed
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["runs", "--help"], ["score", "--help"], ["check", "--help"]])
+def test_help_fits_any_terminal_and_hides_what_is_not_there_yet(argv, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    main(argv)
+
+    printed = capsys.readouterr().out
+
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "--complete" not in printed
+
+
+def test_the_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("otel-chloe")
+
+
+@pytest.mark.parametrize("argv", [["runs"], ["score", "x"], ["nothing"], ["runs", "x", "--format", "xml"], ["check"]])
+def test_wrong_arguments_end_with_2(argv, capsys):
+    assert main(argv) == 2
+    assert "usage: otel-chloe" in capsys.readouterr().err
+
+
+def test_options_are_not_abbreviated(recording, capsys):
+    """Else an option that comes later could break a script."""
+    assert main(["runs", recording, "--tog"]) == 2
+    assert "--tog" in capsys.readouterr().err
+
+
+def test_a_run_as_json(recording, objects):
+    (run,) = objects("runs", recording)
+
+    assert list(run) == RUN_KEYS
+    assert run["file"] == recording
+    assert (run["trace_id"], run["span_id"]) == (f"{1:032x}", f"{1:016x}")
+    assert (run["agent"], run["prompt"], run["output"], run["conversation"]) == ("doctor", "Fix it.", "Done.", None)
+    assert (run["end"], run["complete"], run["gaps"], run["sub_runs"]) == ("root_ended", True, [], [])
+    assert list(run["tool_calls"][0]) == CALL_KEYS
+    assert run["tool_calls"][0] == {
+        "name": "check_site",
+        "raw_name": "check_site",
+        "arguments": {"site": "a"},
+        "result": "up",
+        "ok": True,
+        "error": None,
+        "agent": "doctor",
+        "ran": True,
+        "source": "span",
+    }
+
+
+def test_calls_of_sub_agents_are_the_runs_in_the_order_they_started(tmp_path, objects):
+    path = written(
+        tmp_path / "spans.jsonl",
+        tool(1, 5, 4, name="restart_site", at=3, lasts=1),
+        agent(1, 4, 3, name="helper", prompt="Restart a.", output="Restarted.", at=2.5, lasts=2),
+        tool(1, 3, 1, name="ask_helper", at=2, lasts=3),
+        tool(1, 2, 1, at=1, lasts=0.5),
+        agent(1, 1, lasts=6),
+    )
+
+    (run,) = objects("runs", path)
+
+    assert [(c["name"], c["agent"]) for c in run["tool_calls"]] == [
+        ("check_site", "doctor"),
+        ("ask_helper", "doctor"),
+        ("restart_site", "helper"),
+    ]
+    assert run["sub_runs"] == [
+        {"agent": "helper", "prompt": "Restart a.", "output": "Restarted.", "span_id": f"{4:016x}"}
+    ]
+
+
+def test_gaps_have_a_code_and_a_detail(tmp_path, objects):
+    (run,) = objects("runs", written(tmp_path / "spans.jsonl", model(1, 1)))
+
+    assert {"code": "bare_model_call", "detail": None} in run["gaps"]
+
+
+@pytest.mark.parametrize(
+    ("written_as", "shown"),
+    [('{"a": [1, null]}', {"a": [1, None]}), ("half of {", "half of {")],
+)
+def test_arguments_are_an_object_where_they_parse_else_text(tmp_path, objects, written_as, shown):
+    path = written(tmp_path / "spans.jsonl", tool(1, 2, 1, arguments=written_as), agent(1, 1, lasts=2))
+
+    (run,) = objects("runs", path)
+
+    assert run["tool_calls"][0]["arguments"] == shown
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_json_lacks_become_text(tmp_path, objects, value):
+    path = written(tmp_path / "spans.jsonl", tool(1, 2, 1, arguments=f'{{"x": {value}}}'), agent(1, 1, lasts=2))
+
+    (run,) = objects("runs", path)
+
+    assert isinstance(run["tool_calls"][0]["arguments"], dict | str)
+
+
+def test_each_file_is_named_as_it_was_given(tmp_path, objects, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "a.jsonl", *simple_run(1))
+    written(tmp_path / "b.jsonl", *simple_run(2))
+
+    assert [run["file"] for run in objects("runs", "b.jsonl", "./a.jsonl")] == ["b.jsonl", "./a.jsonl"]
+
+
+def test_runs_are_joined_across_files_only_together(tmp_path, objects):
+    one = written(tmp_path / "1.jsonl", agent(1, 1))
+    two = written(tmp_path / "2.jsonl", tool(1, 2, 1, at=0.2, lasts=0.5))
+
+    alone = [(run["file"], len(run["tool_calls"])) for run in objects("runs", one, two)]
+    together = [(run["file"], len(run["tool_calls"])) for run in objects("runs", one, two, "--together")]
+
+    assert alone == [(one, 0)]
+    assert together == [(one, 1)]
+
+
+def test_gzip(tmp_path, objects):
+    path = tmp_path / "spans.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(simple_run(1)).encode()))
+
+    assert len(objects("runs", str(path))) == 1
+
+
+def test_standard_input(objects, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(simple_run(1)).encode())))
+
+    (run,) = objects("runs", "-")
+
+    assert run["file"] == "-"
+
+
+def test_explain_says_what_each_call_was_read_from(recording, objects, capsys):
+    (run,) = objects("runs", recording, "--explain")
+
+    assert run["tool_calls"][0]["span_id"] == f"{2:016x}"
+    assert run["tool_calls"][0]["call_id"] == "call_2"
+
+    main(["runs", recording, "--explain"])
+
+    assert f"span {2:016x}, call id call_2, named check_site, ran" in capsys.readouterr().out
+
+
+def test_a_run_as_text(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(
+        tmp_path / "spans.jsonl",
+        tool(1, 2, 1, at=1, lasts=1, arguments=json.dumps({"site": "a" * 500}), result="down"),
+        tool(1, 3, 1, name="restart_site", at=3, lasts=1, status=2, result=""),
+        tool(1, 6, 5, name="mcp__ops__page", at=5.5, lasts=0.5),
+        agent(1, 5, 4, name="helper", prompt="Page someone.", output="Paged.", at=5, lasts=2),
+        tool(1, 4, 1, name="helper_tool", at=4.5, lasts=3),
+        agent(1, 1, lasts=9, prompt="The site\nis down.", output="It is up."),
+    )
+
+    assert main(["runs", "spans.jsonl"]) == 0
+    assert capsys.readouterr().out == (
+        f"doctor  spans.jsonl  4 calls  9.0 s  trace {1:032x}\n"
+        "├─ prompt    The site is down.\n"
+        f'├─ ok        check_site {{"site": "{"a" * 44}… -> down\n'
+        '├─ failed    restart_site {"site": "a"}\n'
+        '├─ ok        helper_tool {"site": "a"} -> up\n'
+        '├─ ok        page (mcp__ops__page) by helper {"site": "a"} -> up\n'
+        "├─ agent     helper\n"
+        "│  ├─ prompt    Page someone.\n"
+        "│  └─ output    Paged.\n"
+        "└─ output    It is up.\n"
+        "\n"
+    )
+
+
+def test_text_is_safe_for_a_terminal(tmp_path, capsys):
+    """What an agent says could else clear the screen, or write over what stands there."""
+    main(["runs", written(tmp_path / "spans.jsonl", agent(1, 1, output="\x1b[2J\x07\u202eevil\ud800"))])
+
+    printed = capsys.readouterr().out
+
+    assert "\\e[2J\\x07\\u202eevil" in printed
+    assert not {"\x1b", "\x07", "\u202e"} & set(printed)
+
+
+def test_lines_are_no_longer_than_110_columns(tmp_path, capsys):
+    long = "word " * 400
+    path = written(tmp_path / "spans.jsonl", *simple_run(1, prompt=long, output=long, name="n" * 300))
+
+    main(["runs", path])
+
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 130
+
+
+def bad(path, content):
+    path.write_bytes(content)
+    return str(path)
+
+
+BAD = {
+    "not json": b"no json at all\n",
+    "another kind of json": b'{"a": 1}\n',
+    "empty": b"",
+    "utf-16": "{}".encode("utf-16"),
+    "binary": bytes(range(256)),
+    "logs": b'{"resourceLogs": []}\n',
+}
+
+
+@pytest.mark.parametrize("content", BAD.values(), ids=BAD)
+def test_bad_input_ends_with_2_and_names_the_file(tmp_path, capsys, content):
+    path = bad(tmp_path / "bad.jsonl", content)
+
+    assert main(["runs", path]) == 2
+
+    told = capsys.readouterr().err
+
+    assert told.startswith(f"otel-chloe: {path}")
+    assert "Traceback" not in told
+
+
+def test_a_directory_and_a_file_that_is_not_there_end_with_2(tmp_path, capsys):
+    assert main(["runs", str(tmp_path), str(tmp_path / "none")]) == 2
+
+    told = capsys.readouterr().err.splitlines()
+
+    assert len(told) == 2
+    assert all(line.startswith(f"otel-chloe: {tmp_path}") for line in told)
+
+
+def test_good_lines_before_and_after_a_bad_one_count(tmp_path, objects, capsys):
+    path = written(tmp_path / "spans.jsonl", *simple_run(1), '{"resourceSpans": [', *simple_run(2, at=9))
+
+    assert main(["runs", path, "--format", "json"]) == 2
+
+    captured = capsys.readouterr()
+
+    assert len(captured.out.splitlines()) == 2
+    assert "line 3" in captured.err
+
+
+def test_a_recording_without_runs_is_said_and_is_no_error(tmp_path, capsys):
+    path = written(tmp_path / "spans.jsonl", span("GET /", 1, 1))
+
+    assert main(["runs", path, "--format", "json"]) == 0
+
+    captured = capsys.readouterr()
+
+    assert captured.out == ""
+    assert "no runs" in captured.err
+
+
+RULES = """
+agents:
+  doctor:
+    purpose: Keeps sites up.
+    calls: {mustCall: [check_site], atMostOnce: [restart_site]}
+    severity: page
+  "*": {calls: {mustNotCall: [restart_site]}}
+"""
+
+
+@pytest.fixture
+def rules(tmp_path):
+    path = tmp_path / "rules.yaml"
+
+    def write(text=RULES):
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_check_prints_the_rules_as_they_hold(rules, capsys):
+    assert main(["check", rules()]) == 0
+    assert capsys.readouterr().out == (
+        "doctor\n"
+        "  purpose       Keeps sites up.\n"
+        "  mustCall      check_site\n"
+        "  mustNotCall   restart_site (from *)\n"
+        "  atMostOnce    restart_site\n"
+        "  severity      page\n"
+        "every other agent\n"
+        "  mustNotCall   restart_site\n"
+    )
+
+
+def test_check_is_content_where_the_recordings_show_every_name(rules, recording, capsys):
+    assert main(["check", rules(), recording]) == 0
+
+    printed = capsys.readouterr().out
+
+    assert "recordings    1 run, 2 calls\n" in printed
+    assert "gaps          none\n" in printed
+
+
+def test_check_names_what_recordings_never_show_and_the_nearest_that_they_do(rules, recording, capsys):
+    mistyped = rules(
+        "agents:\n  docter: {calls: {mustNotCall: [restart-site, launch]}}\n  '*': {calls: {mustCall: [check_site]}}\n"
+    )
+
+    assert main(["check", mistyped, recording]) == 1
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("never seen")] == [
+        "never seen    agent docter; the nearest that is: doctor",
+        "never seen    tool restart-site (mustNotCall of docter); the nearest that is: restart_site",
+        "never seen    tool launch (mustNotCall of docter)",
+    ]
+
+
+def test_check_knows_the_long_names_of_tools_and_the_agents_of_sub_runs(rules, tmp_path, capsys):
+    path = written(
+        tmp_path / "spans.jsonl",
+        agent(1, 4, 3, name="helper", at=2.5, lasts=2),
+        tool(1, 3, 1, name="mcp__ops__page", at=2, lasts=3),
+        agent(1, 1, lasts=6),
+    )
+    text = "agents: {helper: {calls: {mustNotCall: [mcp__ops__page, page]}}}"
+
+    assert main(["check", rules(text), path]) == 0
+
+
+def test_check_sums_up_gaps(rules, tmp_path, capsys):
+    path = written(tmp_path / "spans.jsonl", model(1, 1), model(2, 1, response="other", at=5))
+
+    main(["check", rules(), path])
+
+    assert "bare_model_call in 2" in capsys.readouterr().out
+
+
+def test_check_with_bad_rules_or_bad_input_ends_with_2(rules, recording, tmp_path, capsys):
+    assert main(["check", rules("agents: {doctor: {cals: {}}}")]) == 2
+    assert "calls" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "none.yaml")]) == 2
+    assert main(["check", rules(), str(tmp_path / "none.jsonl")]) == 2
+    assert main(["check", rules(), recording, bad(tmp_path / "bad", b"nothing\n")]) == 2
+
+
+def test_what_the_rules_warn_about_is_said_in_the_commands_words(rules, capsys):
+    contradiction = "agents: {doctor: {calls: {mustCall: [a], mustNotCall: [a]}}}"
+
+    assert main(["check", rules(contradiction)]) == 0
+    assert "no run can pass" in capsys.readouterr().err
+
+
+def test_as_a_process_it_reads_standard_input_and_writes_plain_text():
+    done = process("runs", "-", input="\n".join(simple_run(1)).encode())
+
+    assert done.returncode == 0
+    assert done.stdout.decode().startswith("doctor  -  1 call")
+    assert b"\x1b" not in done.stdout
+    assert done.stderr == b""
+
+
+def test_as_a_process_it_writes_in_any_encoding():
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = process("runs", "-", input="\n".join(simple_run(1, output="Grüße")).encode(), env=env)
+
+    assert done.returncode == 0
+    assert b"`- output    Gr\\xfc\\xdfe" in done.stdout
+
+
+def test_a_broken_pipe_ends_quietly(tmp_path):
+    path = written(tmp_path / "spans.jsonl", *[line for trace in range(1, 2000) for line in simple_run(trace)])
+    command = [sys.executable, "-m", "otel_chloe", "runs", path, "--format", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        child.stdout.readline()
+        child.stdout.close()
+
+        assert child.stderr.read() == b""
+        assert child.wait(50) == 141
+
+
+def test_ctrl_c_ends_with_130():
+    command = [sys.executable, "-m", "otel_chloe", "runs", "-", "--format", "json"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        # A problem that is told says that the command is at work.
+        child.stdin.write(b"{}\nno json\n\n[\n" + b"x\n" * 200_000)
+        child.stdin.flush()
+        child.stderr.readline()
+        child.send_signal(signal.SIGINT)
+
+        assert child.wait(50) == 130
+        assert b"Traceback" not in child.stderr.read()
+
+
+def test_help_imports_nothing_that_reads_recordings():
+    script = (
+        "import sys; from otel_chloe.cli import main; main(['--help']); "
+        "print(sorted({'otel_chloe.recording', 'pydantic', 'yaml'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=50)
+
+    assert done.stderr.strip() == b"[]"
