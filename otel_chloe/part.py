@@ -147,4 +147,5 @@ class Part:
     named: bool = False
     foreign: bool = False
     size: int = 0
+    facts: Any = None
     links: tuple[int, ...] = ()

@@ -12,7 +12,8 @@ from typing import Any
 from otel_chloe.part import AgentFacts, Kind, ModelFacts, Part, ToolFacts
 
 
-def _nothing(part: Part) -> None:
+def nothing(part: Part) -> None:
+    """A convention that says nothing of such parts in words of its own."""
     del part
 
 
@@ -29,6 +30,6 @@ class Convention:
     source: str
     kind: Callable[[Mapping[str, Any], str, str], Kind | None]
     name: Callable[[Mapping[str, Any], str, Kind], str | None]
-    tool: Callable[[Part], ToolFacts | None] = _nothing
-    model: Callable[[Part], ModelFacts | None] = _nothing
-    agent: Callable[[Part], AgentFacts | None] = _nothing
+    tool: Callable[[Part], ToolFacts | None] = nothing
+    model: Callable[[Part], ModelFacts | None] = nothing
+    agent: Callable[[Part], AgentFacts | None] = nothing

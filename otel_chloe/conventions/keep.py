@@ -111,16 +111,22 @@ def plain(attributes: Any) -> Mapping[str, Any]:
 
 def is_usual(attributes: Mapping[str, Any], kind: str) -> bool:
     """Whether a span of this kind says what it says in today's OTel GenAI attributes alone."""
-    operation = attributes.get(genai.OPERATION)
-    return OPERATIONS.get(operation) is kind and UNUSUAL.isdisjoint(attributes)  # type: ignore[arg-type]
+    operation = attributes.get(_OPERATION)
+    return operation.__class__ is str and OPERATIONS.get(operation) is kind and UNUSUAL.isdisjoint(attributes)
 
 
 _usual_scopes: Final[dict[str, bool]] = {}
-"""Whether spans of a scope can be usual: a memory of what :func:`_is_usual_scope` says."""
+"""Whether spans of a scope can be usual: what :func:`is_usual_scope` said before."""
 MOST_SCOPES: Final = 1_000
 
 
-def _is_usual_scope(scope: str) -> bool:
+def is_usual_scope(scope: str) -> bool:
+    """Whether an instrumentation of this scope writes nothing but OTel GenAI attributes."""
+    known = _usual_scopes.get(scope)
+    return known if known is not None else _learn_scope(scope)
+
+
+def _learn_scope(scope: str) -> bool:
     if len(_usual_scopes) >= MOST_SCOPES:
         _usual_scopes.clear()
     found = scope not in UNUSUAL_SCOPES and not scope.startswith(_UNUSUAL_PREFIX)
@@ -141,10 +147,10 @@ def usual(span: Any) -> Record | None:
         if kind is None or not _is_plain(attributes) or len(attributes) > MANY_ATTRIBUTES:
             return None
         scope = span._instrumentation_scope._name
-        if not (_usual_scopes.get(scope) or _is_usual_scope(scope)) or span._status._status_code is not UNSET:
+        if not (_usual_scopes.get(scope) or is_usual_scope(scope)) or span._status._status_code is not UNSET:
             return None
         above, context, start, end = span._parent, span._context, span._start_time, span._end_time
-    except AttributeError:
+    except (AttributeError, TypeError):  # no SDK span, or an operation that is no text
         return None
     span_id = context[1]
     if above is not None:

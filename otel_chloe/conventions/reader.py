@@ -2,46 +2,70 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import TypeVar
 
-from otel_chloe.conventions.convention import Convention
+from otel_chloe.conventions.convention import Convention, nothing
 from otel_chloe.part import ERROR, AgentFacts, ModelFacts, Part, ToolFacts
 
 Facts = TypeVar("Facts", AgentFacts, ModelFacts, ToolFacts)
 
 
 class TableReader:
-    """The reader of every part. A convention that stumbles over a span says nothing of it, and harms no other."""
+    """The reader of parts: each fact is read once, then remembered on the part.
 
-    __slots__ = ("_conventions",)
+    A convention that stumbles over a span says nothing of it, and harms no other: a span may hold anything.
+    """
+
+    __slots__ = ("_agents", "_models", "_tools")
 
     def __init__(self, conventions: tuple[Convention, ...]) -> None:
-        self._conventions = conventions
+        self._tools = tuple(c.tool for c in conventions if c.tool is not nothing)
+        self._models = tuple(c.model for c in conventions if c.model is not nothing)
+        self._agents = tuple(c.agent for c in conventions if c.agent is not nothing)
 
     def tool(self, part: Part) -> ToolFacts:
-        found = merged(ToolFacts, [c.tool(part) for c in self._conventions])
+        known = part.facts
+        if known.__class__ is ToolFacts:
+            return known
+        found = merged(ToolFacts, _said(self._tools, part))
         failed = part.status == ERROR or found.ok is False
-        return ToolFacts(
-            arguments=found.arguments,
-            result=found.result,
-            ok=not failed,
-            error=found.error or part.message if failed else None,
-            ran=found.ran,
-            call_id=found.call_id,
-            gaps=found.gaps,
+        part.facts = facts = replace(
+            found, ok=not failed, error=found.error or part.message if failed else None
         )
+        return facts
 
     def model(self, part: Part) -> ModelFacts:
-        return merged(ModelFacts, [c.model(part) for c in self._conventions])
+        known = part.facts
+        if known.__class__ is ModelFacts:
+            return known
+        part.facts = facts = merged(ModelFacts, _said(self._models, part))
+        return facts
 
     def agent(self, part: Part) -> AgentFacts:
-        return merged(AgentFacts, [c.agent(part) for c in self._conventions])
+        known = part.facts
+        if known.__class__ is AgentFacts:
+            return known
+        part.facts = facts = merged(AgentFacts, _said(self._agents, part))
+        return facts
 
 
-def merged(kind: type[Facts], found: list[Facts | None]) -> Facts:
+def _said(readers: tuple[Callable[[Part], Facts | None], ...], part: Part) -> list[Facts]:
+    """What each convention says of a part."""
+    found: list[Facts] = []
+    for read in readers:
+        try:
+            facts = read(part)
+        except Exception:  # noqa: BLE001 - a guard: what stands on a span is anybody's, and may be of any shape
+            facts = None
+        if facts is not None:
+            found.append(facts)
+    return found
+
+
+def merged(kind: type[Facts], spoken: list[Facts]) -> Facts:
     """One set of facts from several; the first that is not None wins, field by field. Gaps add up."""
-    spoken = [facts for facts in found if facts is not None]
     if len(spoken) == 1:
         return spoken[0]
     values: dict[str, object] = {}

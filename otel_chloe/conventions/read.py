@@ -1,0 +1,155 @@
+"""A span read as a part: its kind and identity at once, its content when a run asks for it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from otel_chloe.conventions.genai import (
+    AGENT_NAME,
+    CALL_ID,
+    CONVERSATION,
+    GENAI,
+    OPERATION,
+    PLACEHOLDER_NAMES,
+    RESPONSE_ID,
+)
+from otel_chloe.conventions.keep import OPERATIONS, USUAL_READER, is_usual, is_usual_scope, plain
+from otel_chloe.conventions.reader import TableReader
+from otel_chloe.conventions.semantic_kernel import SCOPE as SEMANTIC_KERNEL_SCOPE
+from otel_chloe.conventions.semantic_kernel import without_plugin
+from otel_chloe.conventions.span import SpanLike
+from otel_chloe.conventions.table import CONVENTIONS, is_foreign, is_named, is_pseudo, kind_of
+from otel_chloe.names import short_name
+from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, WORKFLOW, Kind, Part
+
+READER: Final = TableReader(CONVENTIONS)
+
+
+def read(span: SpanLike) -> Part | None:
+    """What a span says, as a part. None for a span without a usable identity."""
+    context = span.context
+    if context is None:
+        return None
+    raw = plain(span.attributes)
+    scope = span.instrumentation_scope
+    scope_name = scope.name if scope is not None else ""
+    parent = span.parent
+    status = span.status
+    part = Part(
+        OTHER,
+        context.trace_id,
+        context.span_id,
+        parent.span_id if parent is not None else None,
+        span.start_time or 0,
+        span.end_time or 0,
+        _code(status),
+        span.name,
+        scope_name,
+        READER,
+        raw,
+    )
+    part.message = status.description if status is not None else None
+    part.events = span.events or ()
+    part.resource = span.resource
+    part.dropped = span.dropped_attributes or 0
+    if span.links:
+        part.links = tuple(link.context.span_id for link in span.links)
+    part.remote_parent = parent is not None and parent.is_remote
+    _recognise(part, span)
+    _identify(part)
+    return part
+
+
+def _recognise(part: Part, span: SpanLike) -> None:
+    """Tell the part's kind and what it is about."""
+    raw = part.raw
+    operation = raw.get(OPERATION)
+    usual = OPERATIONS.get(operation) if isinstance(operation, str) else None
+    if usual is not None and is_usual(raw, usual) and is_usual_scope(part.scope) and not part.events:
+        part.kind, part.name, part.reader = usual, GENAI.name(raw, part.span_name, usual), USUAL_READER
+        return
+    kind, convention = kind_of(raw, part.span_name, part.scope)
+    part.kind, part.vocabulary = kind, convention is not None
+    if convention is not None:
+        part.name = convention.name(raw, part.span_name, kind)
+    else:
+        part.foreign = is_foreign(raw, span.kind)
+
+
+def read_open(span: SpanLike) -> Part | None:
+    """What an open span says so far. Many say nothing before their end: then their name is the best guess."""
+    part = read(span)
+    if part is not None and not part.vocabulary and not part.foreign:
+        hint = next((kind for pattern, kind in NAME_HINTS if pattern.match(part.span_name)), None)
+        if hint is not None:
+            part.kind, part.vocabulary = hint, True
+            part.name = GENAI.name(part.raw, part.span_name, hint) or part.span_name.rpartition(".")[0] or None
+    return part
+
+
+NAME_HINTS: Final[tuple[tuple[re.Pattern[str], Kind], ...]] = (
+    (re.compile(r"invoke_agent\b|.+\.agent$"), AGENT),
+    (re.compile(r"execute_tool\b|.+\.tool$"), TOOL),
+    (re.compile(r"invoke_workflow\b|invocation\b|.+\.workflow$"), WORKFLOW),
+    (re.compile(r"chat\b|generate_content\b"), MODEL),
+)
+
+def slim(span: SpanLike) -> Part | None:
+    """What an ended span says, as a part that keeps only what a run needs of the span."""
+    part = read(span)
+    if part is None:
+        return None
+    raw = {key: value for key, value in part.raw.items() if not key.startswith(DROPPED)} if part.vocabulary else {}
+    part.raw = raw
+    part.size = sum(len(value) for value in raw.values() if isinstance(value, str))
+    return part
+
+
+DROPPED: Final = (
+    "gen_ai.tool.definitions",
+    "gen_ai.system_instructions",
+    "gen_ai.usage.",
+    "gen_ai.request.",
+    "llm.tools.",
+    "llm.invocation_parameters",
+    "llm.token_count.",
+    "logfire.",
+    "model_request_parameters",
+)
+"""Attributes that no run needs: what a part of a live run does not keep."""
+
+
+def _code(status: Any) -> int:
+    code = getattr(status, "status_code", 0)
+    return int(getattr(code, "value", code) or 0)
+
+
+def _identify(part: Part) -> None:
+    """Ids and names that decide to what a part belongs."""
+    raw = part.raw
+    if part.kind is TOOL:
+        part.mcp = "mcp.method.name" in raw or part.scope in ("mcp-python-sdk", "fastmcp")
+        part.call_id = _text(raw.get(CALL_ID)) or _text(raw.get("tool.id"))
+        _name_tool(part)
+    elif part.kind is MODEL:
+        part.call_id = _text(raw.get(RESPONSE_ID))
+    elif part.kind is AGENT:
+        part.named = is_named(raw)
+    agent = raw.get(AGENT_NAME)
+    part.agent = agent if isinstance(agent, str) and agent not in PLACEHOLDER_NAMES else None
+    part.conversation = _text(raw.get(CONVERSATION)) or _text(raw.get("session.id"))
+
+
+def _name_tool(part: Part) -> None:
+    name = part.name
+    if name is None or is_pseudo(name, part.scope):
+        part.pseudo, part.kind = name, OTHER
+        return
+    if part.mcp and part.raw.get("mcp.method.name", "tools/call") != "tools/call":
+        part.kind = OTHER
+    part.short_name = without_plugin(name) if part.scope.startswith(SEMANTIC_KERNEL_SCOPE) else short_name(name)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
