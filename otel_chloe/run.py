@@ -74,7 +74,6 @@ class Run:
     parent_span_id: str | None = None
     conversation: str | None = None
     input: Any = None
-    replies: tuple[str, ...] = ()
     error: str | None = None
     start_ns: int | None = None
     end_ns: int | None = None
@@ -82,7 +81,7 @@ class Run:
     sampled: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("tool_calls", "sub_runs", "gaps", "replies"):
+        for name in ("tool_calls", "sub_runs", "gaps"):
             value = getattr(self, name)
             if not isinstance(value, tuple):
                 object.__setattr__(self, name, tuple(value))

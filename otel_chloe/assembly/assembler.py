@@ -14,6 +14,7 @@ from typing import Any, Final
 from otel_chloe.assembly.build import Builder
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.join import join_traces
+from otel_chloe.assembly.plain import plain_run
 from otel_chloe.assembly.runs import Group, delimit, hands_over
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
 from otel_chloe.record import SPAN_ID, START, Record, repeats, shorten
@@ -293,6 +294,9 @@ class RunAssembler:
         parts = self._parts(tree, held)
         open_parts = self._open_parts(tree, now_ns, None)
         over = everything or not tree.open
+        if not open_parts and not self._loose and (run := plain_run(parts)) is not None:
+            self._drop(tree)
+            return [Closed(run, tree)]
         groups, forest = self._groups(parts, open_parts)
         unfinished = {id(part) for part in open_parts}
         found: list[Closed] = []

@@ -64,7 +64,6 @@ class Builder:
             parent_span_id=f"{head.parent_id:016x}" if head.parent_id is not None else None,
             conversation=next((p.conversation for p in (head, *parts) if p.conversation), None),
             input=facts.input,
-            replies=tuple(_replies(self.calls)),
             error=_error(first),
             start_ns=head.start,
             end_ns=last.end if last is not None else max(p.end for p in parts),
@@ -249,13 +248,6 @@ def _final(call: ModelCall) -> str | None:
     return next((m.text for m in reversed(told) if m.text and m.role in ("assistant", "")), None)
 
 
-def _replies(calls: Sequence[ModelCall]) -> Iterable[str]:
-    for call in calls:
-        for message in call.facts.output or ():
-            if message.text:
-                yield message.text
-
-
 def _error(agent: Part | None) -> str | None:
     if agent is None or agent.status != ERROR:
         return None
@@ -270,11 +262,3 @@ def _service(parts: Sequence[Part]) -> str | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def seen_model_ids(parts: Iterable[Part]) -> set[str]:
-    """The response ids of model parts."""
-    return {p.call_id for p in parts if p.kind is MODEL and p.call_id}
-
-
-__all__ = ["Builder", "Seen"]

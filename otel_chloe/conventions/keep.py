@@ -220,6 +220,7 @@ def _part(record: Record, trace_id: int, resource: Any) -> Part:
         _RAW[kind](record),
     )
     part.resource = resource
+    part.usual = True
     name = record[AGENT_OF]
     part.agent = name if isinstance(name, str) and name not in genai.PLACEHOLDER_NAMES else None
     part.conversation = record[TALK] if isinstance(record[TALK], str) and record[TALK] else None

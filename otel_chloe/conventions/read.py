@@ -68,6 +68,7 @@ def _recognise(part: Part, span: SpanLike) -> None:
     usual = OPERATIONS.get(operation) if isinstance(operation, str) else None
     if usual is not None and is_usual(raw, usual) and is_usual_scope(part.scope) and not part.events:
         part.kind, part.name, part.reader = usual, GENAI.name(raw, part.span_name, usual), USUAL_READER
+        part.usual = True
         return
     kind, convention = kind_of(raw, part.span_name, part.scope)
     part.kind, part.vocabulary = kind, convention is not None

@@ -14,6 +14,7 @@ from typing import Final
 from ..assembly.build import Builder
 from ..assembly.forest import Forest
 from ..assembly.join import join_traces
+from ..assembly.plain import plain_run
 from ..assembly.runs import Group, delimit
 from ..part import AGENT, Part
 from ..run import End, Run
@@ -83,6 +84,9 @@ class HeldTraces:
         runs: list[Run] = []
         joined: set[int] = set()
         for traces in _at_a_time([*hosts, *bare, *guests]):
+            if not guests and not bare:
+                traces, plain = _without_plain(traces, self._gone)
+                runs += plain
             forest = _forest(traces)
             groups = join_traces(delimit(forest), alone=False)
             joined.update(part.trace_id for group in groups for part in group.parts)
@@ -123,8 +127,12 @@ class HeldTraces:
         return hosts[:taken], bare[:taken_bare]
 
     def _built(self, traces: list[Trace], end: End) -> list[Run]:
+        runs: list[Run] = []
+        if all(trace.host for trace in traces):  # nothing waits to be joined, so each trace stands for itself
+            traces, plain = _without_plain(traces, self._gone)
+            runs += plain
         forest = _forest(traces)
-        return self._runs(forest, join_traces(delimit(forest)), end)
+        return runs + self._runs(forest, join_traces(delimit(forest)), end)
 
     def _runs(self, forest: Forest, groups: list[Group], end: End) -> list[Run]:
         runs: list[Run] = []
@@ -231,6 +239,19 @@ def _at_a_time(traces: list[Trace]) -> Iterator[list[Trace]]:
         until = max(until, trace.end)
     if found:
         yield found
+
+
+def _without_plain(traces: list[Trace], gone: dict[int, _Gone]) -> tuple[list[Trace], list[Run]]:
+    """The traces that are no plain run, and the runs that the others are."""
+    left: list[Trace] = []
+    runs: list[Run] = []
+    for trace in traces:
+        run = plain_run(trace.parts) if trace.rooted and trace.id not in gone else None
+        if run is None:
+            left.append(trace)
+        else:
+            runs.append(run)
+    return left, runs
 
 
 def _forest(traces: list[Trace]) -> Forest:
