@@ -1,8 +1,8 @@
 """The errors that a user can meet.
 
-    ChloeError
-    ├── ConfigError      rules, settings or a scorer's definition are wrong; raised where they are made
-    └── InputError       a file is not a recording, or a part of it is not readable
+ChloeError
+├── ConfigError      rules, settings or a scorer's definition are wrong; raised where they are made
+└── InputError       a file is not a recording, or a part of it is not readable
 """
 
 from __future__ import annotations

@@ -35,7 +35,9 @@ class RecordedIds(IdGenerator):
 class Replay:
     """A provider with the given processors, and the spans of recordings played into it."""
 
-    def __init__(self, *processors: SpanProcessor, attribute_limit: int | None = None, resource: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *processors: SpanProcessor, attribute_limit: int | None = None, resource: Mapping[str, str] | None = None
+    ) -> None:
         self.ids = RecordedIds()
         resource = Resource(resource or {})
         limits = trace_limits(attribute_limit)

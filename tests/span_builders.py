@@ -100,13 +100,17 @@ class Spans:
 
     def operation(self, operation: str, name: str = "", attributes: dict[str, Any] | None = None, **more: Any) -> Any:
         """Make a span of an OTel GenAI operation."""
-        return self.add(f"{operation} {name}".strip(), {"gen_ai.operation.name": operation, **(attributes or {})}, **more)
+        return self.add(
+            f"{operation} {name}".strip(), {"gen_ai.operation.name": operation, **(attributes or {})}, **more
+        )
 
     def agent(self, name: str | None = "ops", *, asked: Any = None, told: Any = None, **more: Any) -> RecordedSpan:
         said = {"gen_ai.agent.name": name, **_messages(asked, told)}
         return self.operation("invoke_agent", name or "", said, **more)
 
-    def tool(self, name: str | None, call_id: str | None = None, *, result: str | None = "done", **more: Any) -> RecordedSpan:
+    def tool(
+        self, name: str | None, call_id: str | None = None, *, result: str | None = "done", **more: Any
+    ) -> RecordedSpan:
         said = {
             "gen_ai.tool.name": name,
             "gen_ai.tool.call.id": call_id,
@@ -120,7 +124,13 @@ class Spans:
         return self.add(f"tools/call {name}", said, **{"scope": "mcp-python-sdk", "kind": CLIENT, **more})
 
     def model(
-        self, text: str | None = None, asks: Iterable[Asking] = (), *, asked: Any = None, id: str | None = None, **more: Any
+        self,
+        text: str | None = None,
+        asks: Iterable[Asking] = (),
+        *,
+        asked: Any = None,
+        id: str | None = None,
+        **more: Any,
     ) -> RecordedSpan:
         """Make a model call that was given ``asked`` and answers with a text and the calls that it asks for."""
         asks = tuple(asks)

@@ -102,7 +102,13 @@ class AssemblyMachine(RuleBasedStateMachine):
             spoil(track, fault, which)
         self.tracks.append(track)
 
-    @rule(script=scripts(), shape=st.sampled_from(SHAPES), telling=st.booleans(), fault=st.sampled_from(FAULTS), which=st.integers(0, 50))
+    @rule(
+        script=scripts(),
+        shape=st.sampled_from(SHAPES),
+        telling=st.booleans(),
+        fault=st.sampled_from(FAULTS),
+        which=st.integers(0, 50),
+    )
     def an_agent(self, script: Script, shape: Any, telling: bool, fault: str | None, which: int) -> None:
         self.begin(tell(self.spans(), f"t{self.traces}", script, shape), telling, fault, which)
 
@@ -228,7 +234,9 @@ class AssemblyMachine(RuleBasedStateMachine):
         else:
             quiet = self.live.now - track.last_s
             assert run.end != "idle_timeout" or quiet >= IDLE_S, f"idle after {quiet} s"
-            assert track.faulty or track.cut or self.tight or not track.over or run.end == "shutdown", f"cut short: {run.end}"
+            assert track.faulty or track.cut or self.tight or not track.over or run.end == "shutdown", (
+                f"cut short: {run.end}"
+            )
             made = {call.id: call.name for call in track.run.calls}
             unmade = [c for c in calls_of(run) if made.get(c.id) != c.name and (c.id or c.name not in made.values())]
             assert not unmade, f"calls that were not made: {unmade}"

@@ -126,7 +126,6 @@ class TestNestedAgents:
             assert (marks_of(good), marks_of(bad)) == (PASSED, FAILED)
             assert app.scores() == [("planner", 1.0), ("site_doctor", 0.0), ("site_doctor", 1.0)]
 
-
     @pytest.mark.parametrize("name", ["invoke_agent planner", "plan"])
     def test_a_sub_run_is_scored_alone_though_the_outer_agent_says_only_at_its_end_what_it_is(self, name):
         with App(BOTH) as app:

@@ -312,7 +312,9 @@ class TestFork:
         """)
 
         workers = [f"evaluated worker_{n}" for n in range(3)]
-        assert sorted(said) == sorted([*workers, "evaluated parent_before", "evaluated parent_after", "codes [0, 0, 0]"])
+        assert sorted(said) == sorted(
+            [*workers, "evaluated parent_before", "evaluated parent_after", "codes [0, 0, 0]"]
+        )
 
 
 SAYING = """
@@ -394,11 +396,14 @@ class TestExit:
         assert sorted(run_script(script, code=3)) == EVERYTHING
 
     def test_after_a_shutdown_of_its_own_hands_over_nothing_again(self):
-        script = SAYING + """
+        script = (
+            SAYING
+            + """
     tracers(); meters(); loggers()
     asyncio.run(main())
     trace.get_tracer_provider().shutdown()
     """
+        )
 
         assert sorted(run_script(textwrap.dedent(script))).count("event gen_ai.evaluation.result") == 1
 

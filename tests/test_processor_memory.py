@@ -38,7 +38,10 @@ def plain_run(app, refs):
 
 
 def unusual_run(app, refs):
-    with app.agent(attributes=BARE_AGENT) as span, app.tool("check_site", attributes={"openinference.span.kind": "TOOL", "tool.name": "x"}) as tool:
+    with (
+        app.agent(attributes=BARE_AGENT) as span,
+        app.tool("check_site", attributes={"openinference.span.kind": "TOOL", "tool.name": "x"}) as tool,
+    ):
         refs += [weakref.ref(span), weakref.ref(tool)]
 
 

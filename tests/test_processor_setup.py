@@ -186,7 +186,9 @@ class TestForceFlush:
         provider.add_span_processor(processor)
         with provider.get_tracer("app").start_as_current_span("invoke_agent a"):
             pass
-        with provider.get_tracer("app").start_as_current_span("a", attributes={"gen_ai.operation.name": "invoke_agent"}):
+        with provider.get_tracer("app").start_as_current_span(
+            "a", attributes={"gen_ai.operation.name": "invoke_agent"}
+        ):
             pass
 
         assert processor.force_flush(50) is False

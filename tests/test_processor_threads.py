@@ -29,10 +29,9 @@ def in_thread(work, *, context=None):
 class TestThreads:
     def test_tools_in_threads_that_know_the_agent(self):
         with App() as app:
-            with app.agent():
-                with ThreadPoolExecutor(4) as pool:
-                    for name in ("check_site", "restart_site", "check_site"):
-                        pool.submit(contextvars.copy_context().run, app.call, name).result(20)
+            with app.agent(), ThreadPoolExecutor(4) as pool:
+                for name in ("check_site", "restart_site", "check_site"):
+                    pool.submit(contextvars.copy_context().run, app.call, name).result(20)
 
             assert app.marks() == PASSED
             assert app.reason() == "Used: check_site, restart_site, check_site."
@@ -221,7 +220,10 @@ class TestGenerators:
             for _ in zip(stream(app, "check_site"), stream(app, "delete_site"), strict=True):
                 pass
 
-            assert sorted(marks_of(span)["chloe.passed"] for span in app.exported("invoke_agent site_doctor")) == [False, True]
+            assert sorted(marks_of(span)["chloe.passed"] for span in app.exported("invoke_agent site_doctor")) == [
+                False,
+                True,
+            ]
             assert app.scores() == [("site_doctor", 0.0), ("site_doctor", 1.0)]
 
     def test_a_stream_that_somebody_forgot_ends_when_it_is_freed(self):

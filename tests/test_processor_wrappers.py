@@ -111,7 +111,10 @@ class TestOpenInference:
     def test_suppressed_tracing_leaves_nothing_open(self):
         with App() as app:
             tracer = self.tracer(app)
-            with openinference.suppress_tracing(), tracer.start_as_current_span("doctor", openinference_span_kind="agent"):
+            with (
+                openinference.suppress_tracing(),
+                tracer.start_as_current_span("doctor", openinference_span_kind="agent"),
+            ):
                 pass
 
             assert app.processor.stats()["runs_open"] == 0
@@ -161,7 +164,7 @@ class TestLogfire:
 
     def test_an_agent_with_tools(self):
         with App() as app, a_logfire(app) as (lf, exporter):
-            with lf.span("doctor", **{}) as span:
+            with lf.span("doctor") as span:
                 span.set_attributes(agent_attributes("site_doctor"))
                 with lf.span("check") as tool:
                     tool.set_attributes(tool_attributes("check_site"))
@@ -228,7 +231,11 @@ class TestLogfire:
     def test_suppressed_instrumentation(self):
         with App() as app, a_logfire(app) as (lf, exporter):
             app.tracer = lf.config.get_tracer_provider().get_tracer("instrumentation")
-            with lf.suppress_instrumentation() if hasattr(lf, "suppress_instrumentation") else logfire.suppress_instrumentation():
+            with (
+                lf.suppress_instrumentation()
+                if hasattr(lf, "suppress_instrumentation")
+                else logfire.suppress_instrumentation()
+            ):
                 app.run("check_site")
             app.flush()
 

@@ -26,7 +26,6 @@ CALL_TELLS = ("name", "raw_name", "arguments", "result", "ok", "error", "agent",
 """What a run and a call say wherever they are printed."""
 
 
-
 def runs_in(recording: Path) -> list[Run]:
     parts = [part for part in map(read, read_spans(recording)) if part is not None]
     return assemble(parts)

@@ -63,7 +63,9 @@ class Script:
 def scripts(depth: int = 2) -> st.SearchStrategy[Script]:
     """Draw what an agent does. Helpers are agents that are called like tools."""
     hows = HOWS if depth else tuple(how for how in HOWS if how != "agent")
-    turns = st.lists(st.lists(st.tuples(st.sampled_from(TOOLS), st.sampled_from(hows)), min_size=1, max_size=3), max_size=3)
+    turns = st.lists(
+        st.lists(st.tuples(st.sampled_from(TOOLS), st.sampled_from(hows)), min_size=1, max_size=3), max_size=3
+    )
     helper = st.none() if not depth else st.none() | st.deferred(lambda: scripts(depth - 1))
     flag = st.booleans()
     return st.builds(Script, turns, flag, flag, st.just(False), flag, flag, helper)
@@ -125,7 +127,9 @@ class Scribe:
         if own:
             run.last, run.output = span, answer
 
-    def _model(self, script: Script, talk: list[Any], under: RecordedSpan, text: str | None, asks: list[Asking]) -> None:
+    def _model(
+        self, script: Script, talk: list[Any], under: RecordedSpan, text: str | None, asks: list[Asking]
+    ) -> None:
         given, answer_id = list(talk), self._next("response")
         with self.during(self.spans.model(text, asks, asked=given, id=answer_id, under=under)) as outer:
             if script.doubled_models:
@@ -134,7 +138,9 @@ class Scribe:
                     pass
         talk.append(assistant(text, asks))
 
-    def _turn(self, script: Script, turn: list[tuple[str, How]], talk: list[Any], name: str, under: RecordedSpan) -> None:
+    def _turn(
+        self, script: Script, turn: list[tuple[str, How]], talk: list[Any], name: str, under: RecordedSpan
+    ) -> None:
         made: list[tuple[str, str, How]] = []
         for tool, how in turn:
             plain: How = "plain" if how == "agent" and script.helper is None else how
@@ -176,7 +182,11 @@ class Scribe:
             "mcp": lambda: self.spans.mcp(short, under=span),
             "nested_double": lambda: self.spans.tool(short, under=span, scope=OTHER_SCOPE),
             "double_beside": lambda: self.spans.tool(
-                short, call_id, under=span.parent.span_id if span.parent else None, scope=OTHER_SCOPE, trace_id=span.context.trace_id
+                short,
+                call_id,
+                under=span.parent.span_id if span.parent else None,
+                scope=OTHER_SCOPE,
+                trace_id=span.context.trace_id,
             ),
         }
         if how in doubles:

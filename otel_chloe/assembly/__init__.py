@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from otel_chloe.assembly.assembler import Closed, Limits, RunAssembler, Tree
+from otel_chloe.assembly.assembler import RunAssembler
 from otel_chloe.assembly.build import Builder
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.join import join_traces
 from otel_chloe.assembly.plain import plain_run
 from otel_chloe.assembly.quick import plain_calls
 from otel_chloe.assembly.runs import delimit
+from otel_chloe.assembly.tree import Closed, Limits, Tree
 from otel_chloe.part import Part
 from otel_chloe.run import Run
 

@@ -8,7 +8,6 @@ is called by one thread, with the time given.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from otel_chloe.assembly.build import Builder
@@ -16,6 +15,7 @@ from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.join import join_traces
 from otel_chloe.assembly.plain import plain_run
 from otel_chloe.assembly.runs import Group, delimit, hands_over
+from otel_chloe.assembly.tree import Closed, Limits, Tree
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
 from otel_chloe.record import SPAN_ID, START, Record, repeats, shorten
 from otel_chloe.run import End, Run
@@ -25,68 +25,6 @@ SWEEP_S: Final = 5.0
 LEAST_LOOK_S: Final = 0.05
 
 SPANS_LATE: Final = "spans_late"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How long runs wait and how much is held. Times are seconds, sizes bytes of text."""
-
-    settle_s: float = 2.0
-    idle_s: float = 900.0
-    max_spans: int = 20_000
-    max_bytes: int = 8 * 1024 * 1024
-    max_open_runs: int = 20_000
-    max_open_bytes: int = 256 * 1024 * 1024
-    remembered_runs: int = 10_000
-
-
-class Tree:
-    """The spans under one span that has nothing of ours above it: one run, seldom several.
-
-    ``open`` maps the ids of spans that have not ended to the spans; ``parts`` are the ended ones. ``origin`` is what
-    the root span was made of, for the evaluation spans and the resource.
-    """
-
-    __slots__ = (
-        "bytes",
-        "closed",
-        "last_s",
-        "late",
-        "newest",
-        "open",
-        "origin",
-        "orphan",
-        "ours",
-        "parts",
-        "plain_root",
-        "root_id",
-        "sampled",
-        "seen",
-        "trace_id",
-        "unhooked",
-        "watched",
-    )
-
-    def __init__(self, context: Any, span: Any) -> None:
-        self.trace_id = context[0]
-        self.root_id = root_id = context[1]
-        self.sampled = context[3] & 1 == 1
-        self.open: dict[int, Any] = {root_id: span}
-        self.parts: list[Part | Record] = []
-        self.newest: Record | None = None
-        self.bytes = 0
-        self.seen = -1
-        self.last_s: float | None = None
-        self.origin: Any = None
-        self.late = self.orphan = self.closed = self.ours = self.plain_root = self.unhooked = self.watched = False
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """A closed run and the tree that it was cut from."""
-
-    run: Run
-    tree: Tree
 
 
 class RunAssembler:
@@ -358,9 +296,7 @@ class RunAssembler:
             id(above) in unfinished and (above.vocabulary or above.scope in scopes) for above in forest.above(root)
         )
 
-    def _closed(
-        self, tree: Tree, forest: Forest, group: Group, end: End, unfinished: set[int]
-    ) -> Iterable[Closed]:
+    def _closed(self, tree: Tree, forest: Forest, group: Group, end: End, unfinished: set[int]) -> Iterable[Closed]:
         cut = any(id(part) in unfinished for part in group.parts)
         root_open = group.root is None or id(group.root) in unfinished
         if tree.late and not any(part.kind is AGENT for part in group.parts):

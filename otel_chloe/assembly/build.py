@@ -9,9 +9,9 @@ from otel_chloe import gaps
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_in, model_calls
 from otel_chloe.assembly.runs import Group
-from otel_chloe.assembly.toolcalls import Seen, match_asked, message_call, models_of, seen_calls, tool_call
+from otel_chloe.assembly.toolcalls import match_asked, message_call, models_of, seen_calls, tool_call
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, ASKS, CHAIN, ERROR, MODEL, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.part import AGENT, ASKS, CHAIN, ERROR, TOOL, WORKFLOW, AgentFacts, Part
 from otel_chloe.run import End, Gap, Run, ToolCall
 
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
@@ -219,8 +219,6 @@ class Builder:
         if any(any(scope in p.scope for scope in NO_TOOL_SPANS) for p in self.group.agents):
             return not self.models
         return bool(self.models) and any(_asked_unseen(call) for call in self.calls)
-
-
 
 
 def _asked_unseen(call: ModelCall) -> bool:

@@ -123,7 +123,9 @@ def _same_missing_parent(forest: Forest, groups: list[Group], kinds: dict[int, K
     gone: set[int] = set()
     for found in steps.values():
         found.sort(key=lambda g: g.root.start if g.root else 0)
-        one_by_one = all(a.root and b.root and a.root.end <= b.root.start for a, b in zip(found, found[1:], strict=False))
+        one_by_one = all(
+            a.root and b.root and a.root.end <= b.root.start for a, b in zip(found, found[1:], strict=False)
+        )
         if len(found) > 1 and one_by_one:
             gone.update(id(group) for group in found[1:])
             found[0].root, found[0].agents = None, []
@@ -164,7 +166,11 @@ def _frame_above(forest: Forest, part: Part | None, kinds: dict[int, Kind]) -> P
 def _linked_to(forest: Forest, later: Group, earlier: list[Group]) -> Group | None:
     root = later.root
     for group in reversed(earlier):
-        if root is not None and root is not group.root and (_runs_inside_tool(group, root) or _handed(forest, group, root)):
+        if (
+            root is not None
+            and root is not group.root
+            and (_runs_inside_tool(group, root) or _handed(forest, group, root))
+        ):
             return group
     return None
 

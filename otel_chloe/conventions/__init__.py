@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from otel_chloe.conventions.genai import AGENT_NAME, PLACEHOLDER_NAMES
-from otel_chloe.conventions.keep import expand, is_usual, plain, usual
+from otel_chloe.conventions.keep import USUAL_KEYS, expand, is_usual, plain, usual
 from otel_chloe.conventions.read import read, read_open, slim
 from otel_chloe.conventions.table import (
     CONVENTIONS,
@@ -21,6 +21,7 @@ __all__ = [
     "FOREIGN_KEYS",
     "PLACEHOLDER_NAMES",
     "PSEUDO_TOOLS",
+    "USUAL_KEYS",
     "expand",
     "is_foreign",
     "is_named",

@@ -99,13 +99,13 @@ def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | Non
 
 def tool(part: Part) -> ToolFacts | None:
     raw = part.raw
-    events = dict(tool_events(part.events))
-    given = raw.get(ARGUMENTS, raw.get("tool_arguments", events.get("arguments")))
+    events = dict(tool_events(part.events)) if part.events else {}
+    given = parsed(raw.get(ARGUMENTS, raw.get("tool_arguments", events.get("arguments"))))
     value = raw.get(RESULT, raw.get("tool_response", events.get("result")))
     status = raw.get("gen_ai.tool.status")
-    cut = parsed(given) is CUT
+    cut = given is CUT
     return ToolFacts(
-        arguments=arguments(given),
+        arguments=None if cut else arguments(given),
         result=result(value),
         ok=False if status == "error" else None,
         error=error_text(part),
@@ -142,14 +142,12 @@ def model(part: Part) -> ModelFacts | None:
     asked, answered = raw.get(INPUT), raw.get(OUTPUT)
     if asked is None and answered is None and part.events:
         asked, answered = event_messages(part.events)
-    given = messages(asked)
-    told = whole(messages(answered))
-    found = tuple(code for code in (_cut(asked), _cut(answered)) if code)
-    return ModelFacts(input=given, output=told, gaps=found)
+    asked, answered = parsed(asked), parsed(answered)
+    return ModelFacts(input=messages(asked), output=whole(messages(answered)), gaps=_cut(asked, answered))
 
 
-def _cut(value: object) -> str | None:
-    return gaps.TRUNCATED if parsed(value) is CUT else None
+def _cut(*values: object) -> tuple[str, ...]:
+    return (gaps.TRUNCATED,) if any(value is CUT for value in values) else ()
 
 
 _MESSAGE_EVENTS: Final = {
@@ -197,15 +195,15 @@ def agent(part: Part) -> AgentFacts | None:
     asked, answered = raw.get(INPUT), raw.get(OUTPUT)
     if asked is None and answered is None and part.events:
         asked, answered = event_messages(part.events)
+    asked, answered = parsed(asked), parsed(answered)
     given: tuple[Message, ...] | None = messages(asked)
     told = whole(messages(answered))
-    found = tuple(code for code in (_cut(asked), _cut(answered)) if code)
     failed = bool(told) and told[-1].finish == "error"
     return AgentFacts(
         prompt=last_user_text(given),
         output=final_text(told) if not failed else None,
         messages=told if told and any(m.requests for m in told) else None,
-        gaps=found,
+        gaps=_cut(asked, answered),
     )
 
 

@@ -178,6 +178,19 @@ def usual(span: Any) -> Record | None:
 
 
 UNSET: Final = StatusCode.UNSET
+USUAL_KEYS: Final = (
+    genai.OPERATION,
+    AGENT_NAME,
+    INPUT,
+    OUTPUT,
+    genai.TOOL_NAME,
+    ARGUMENTS,
+    RESULT,
+    CALL_ID,
+    FINISH,
+)
+"""What the reader of usual spans looks at, beside what is read at once."""
+
 _OPERATIONS: Final = OPERATIONS.get
 _is_plain: Final = UNUSUAL.isdisjoint
 _OPERATION: Final = genai.OPERATION

@@ -96,6 +96,7 @@ NAME_HINTS: Final[tuple[tuple[re.Pattern[str], Kind], ...]] = (
     (re.compile(r"chat\b|generate_content\b"), MODEL),
 )
 
+
 def slim(span: SpanLike) -> Part | None:
     """What an ended span says, as a part that keeps only what a run needs of the span."""
     part = read(span)

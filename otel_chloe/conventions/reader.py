@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TypeVar
 
 from otel_chloe.conventions.convention import Convention, nothing
@@ -31,8 +31,14 @@ class TableReader:
             return known
         found = merged(ToolFacts, _said(self._tools, part))
         failed = part.status == ERROR or found.ok is False
-        part.facts = facts = replace(
-            found, ok=not failed, error=found.error or part.message if failed else None
+        part.facts = facts = ToolFacts(
+            arguments=found.arguments,
+            result=found.result,
+            ok=not failed,
+            error=found.error or part.message if failed else None,
+            ran=found.ran,
+            call_id=found.call_id,
+            gaps=found.gaps,
         )
         return facts
 

@@ -50,9 +50,7 @@ PSEUDO_TOOLS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Names that are not tools where the instrumentation's scope holds the key: the framework's way to finish a run."""
 
-AGENT_NAME_KEYS: Final = frozenset(
-    {AGENT_NAME, "agent.name", "agent_name", "graph.node.id", "traceloop.entity.name"}
-)
+AGENT_NAME_KEYS: Final = frozenset({AGENT_NAME, "agent.name", "agent_name", "graph.node.id", "traceloop.entity.name"})
 """Attributes that give an agent's name of its own; without one, the name is guessed from the span's."""
 
 

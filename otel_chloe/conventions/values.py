@@ -35,7 +35,7 @@ def parsed(value: object) -> Any:
 def looks_like_json(value: str) -> bool:
     """Whether a text that does not parse was once JSON, and not a Python repr or a sentence in brackets."""
     start = value.lstrip()[:2]
-    return start in ('{"', '[{', '["', "[[") and "'" != value.lstrip()[1:2]
+    return start in ('{"', "[{", '["', "[[") and value.lstrip()[1:2] != "'"
 
 
 def mapping(value: object) -> Mapping[str, Any] | None:
@@ -96,7 +96,12 @@ def arguments(value: object) -> Any:
 
 def _unwrapped(found: Mapping[str, Any]) -> Any:
     inner = found.get("input_str")
-    if isinstance(inner, str) and "inputs" not in found or isinstance(inner, str) and set(found) > {"input_str", "tags"}:
+    if (
+        (isinstance(inner, str)
+        and "inputs" not in found)
+        or (isinstance(inner, str)
+        and set(found) > {"input_str", "tags"})
+    ):
         return arguments(inner)
     kwargs = mapping(found.get("kwargs"))
     if kwargs is not None and _WRAPPER_KEYS.issuperset(found):

@@ -36,7 +36,6 @@ from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, OTHER, TOOL, Kind
 from otel_chloe.pipeline.scoring import Forbidden, Full, Pipeline, watched
 from otel_chloe.processor.marks import SpanMarks
-from otel_chloe.record import Record
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Origin, Sinks, origin_of
 

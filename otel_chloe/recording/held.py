@@ -20,7 +20,7 @@ from ..part import AGENT, Part
 from ..run import End, Run
 from .trace import Trace, by_end, hold, open_ids, tops, trace_of
 
-BUDGET: Final = 48 << 20
+BUDGET: Final = 32 << 20
 """Bytes of memory that the held spans may take before the oldest traces are closed."""
 KEPT: Final = 0.75
 """The share of the budget that stays held then. Closing is worth its while only for many traces at once."""

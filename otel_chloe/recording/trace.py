@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Any, Final, cast
 
+from ..conventions import USUAL_KEYS
 from ..part import AGENT, CHAIN, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, Part
 
 _ROOTS: Final = (AGENT, WORKFLOW, CHAIN)
@@ -111,6 +112,8 @@ def _slimmed(part: Part) -> int:
         part.raw, part.events = {}, ()
         return _PART
     raw = part.raw
+    if part.usual:
+        part.raw = raw = {key: raw[key] for key in USUAL_KEYS if key in raw}
     size = _PART + 160 * len(raw)
     for value in raw.values():
         kind = value.__class__
