@@ -1,13 +1,22 @@
-"""otel_chloe scores live AI-agent runs from their OpenTelemetry spans."""
+"""otel_chloe scores live AI-agent runs from their OpenTelemetry spans.
+
+Names are imported when they are first used, so that a program pays only for the part that it uses.
+"""
 
 from __future__ import annotations
 
-from otel_chloe.errors import ChloeError, ConfigError, InputError
-from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
-from otel_chloe.mark import Failed, Line, Mark, Pending, Unscored, Violation
-from otel_chloe.processor import ScoringSpanProcessor
-from otel_chloe.run import Gap, Run, ToolCall
-from otel_chloe.scorers import calls
+import importlib as _importlib
+import typing as _typing
+
+if _typing.TYPE_CHECKING:
+    from otel_chloe.config import Rules
+    from otel_chloe.errors import ChloeError, ConfigError, InputError
+    from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
+    from otel_chloe.mark import Failed, Line, Mark, Pending, Unscored, Violation
+    from otel_chloe.processor import ScoringSpanProcessor
+    from otel_chloe.recording import load_runs
+    from otel_chloe.run import Gap, Run, ToolCall
+    from otel_chloe.scorers import calls
 
 __all__ = [
     "ChloeError",
@@ -20,10 +29,42 @@ __all__ = [
     "Line",
     "Mark",
     "Pending",
+    "Rules",
     "Run",
     "ScoringSpanProcessor",
     "ToolCall",
     "Unscored",
     "Violation",
     "calls",
+    "load_runs",
 ]
+
+_HOMES: _typing.Final = {
+    "errors": ("ChloeError", "ConfigError", "InputError"),
+    "expected": ("ExpectedCalls", "ExpectedOutcome"),
+    "mark": ("Failed", "Line", "Mark", "Pending", "Unscored", "Violation"),
+    "run": ("Gap", "Run", "ToolCall"),
+    "config": ("Rules",),
+    "processor": ("ScoringSpanProcessor",),
+    "recording": ("load_runs",),
+    "scorers": ("calls",),
+}
+_HOME: _typing.Final = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> _typing.Any:
+    """The public names, each from the room that it lives in; the version from the installed package."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("otel-chloe")
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(_importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

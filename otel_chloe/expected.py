@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 from otel_chloe.errors import ConfigError
@@ -159,6 +158,8 @@ def unknown_key(key: object, known: Iterable[str]) -> str:
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
     """The choice that the word most likely stands for, whatever its case, dashes and underscores; None if none does."""
+    from difflib import get_close_matches  # only where something is wrong
+
     folded = {_folded(choice): choice for choice in choices}
     close = get_close_matches(_folded(word), folded, n=1, cutoff=0.6)
     return folded[close[0]] if close else None

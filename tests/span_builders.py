@@ -129,13 +129,13 @@ class Spans:
         asks: Iterable[Asking] = (),
         *,
         asked: Any = None,
-        id: str | None = None,
+        response_id: str | None = None,
         **more: Any,
     ) -> RecordedSpan:
         """Make a model call that was given ``asked`` and answers with a text and the calls that it asks for."""
         asks = tuple(asks)
         told = [assistant(text, asks)] if text or asks else None
-        said = {"gen_ai.response.id": id, "gen_ai.response.finish_reasons": ("tool_calls" if asks else "stop",)}
+        said = {"gen_ai.response.id": response_id, "gen_ai.response.finish_reasons": ("tool_calls" if asks else "stop",)}
         return self.operation("chat", "m", {**said, **_messages(asked, told)}, **{"kind": CLIENT, **more})
 
     def chain(self, name: str = "chain", **more: Any) -> RecordedSpan:

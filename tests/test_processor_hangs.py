@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -12,12 +13,14 @@ import pytest
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 
+DEADLINE_S = 30.0
+
 START = """
-    import asyncio, atexit, faulthandler, gc, os, signal, sys, threading, weakref
-    faulthandler.dump_traceback_later(40, exit=True)
+    import asyncio, atexit, contextvars, faulthandler, gc, os, signal, sys, threading, weakref
+    faulthandler.enable()
     from agent_app import RULES, App, Kept, agent_attributes, marks_of, tool_attributes
     from opentelemetry import _logs, metrics, trace
-    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+    from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
     from otel_chloe import ScoringSpanProcessor
 
     def say(*words):
@@ -28,7 +31,9 @@ START = """
         def __init__(self, rules=RULES, **more):
             super().__init__(rules, **more)
             self.kept = Kept()
-            self.provider = TracerProvider(shutdown_on_exit=False)
+            # Where values are cut, marks are written by the span's own set_attributes, which a test can stand in for.
+            limits = SpanLimits(max_span_attribute_length=10_000)
+            self.provider = TracerProvider(shutdown_on_exit=False, span_limits=limits)
             self.provider.add_span_processor(self.processor)
             self.provider.add_span_processor(self.kept)
             self.tracer = self.provider.get_tracer("app")
@@ -39,20 +44,26 @@ START = """
 
 
 def run_script(script: str, *, code: int = 0, raises: bool = True) -> list[str]:
-    """The lines that a script says. Hooks raise what they would count, if ``raises``."""
+    """The lines that a script says. Hooks raise what they would count; else they are to log one."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     environment.pop("OTEL_CHLOE_RAISE", None)
-    done = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(START) + textwrap.dedent(script)],
         env={**environment, "OTEL_CHLOE_RAISE": "1"} if raises else environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=50.0,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr[-4_000:]
-    assert "Traceback" not in done.stderr, done.stderr[-4_000:]
-    return done.stdout.splitlines()
+        start_new_session=True,
+    ) as process:
+        try:
+            said, errors = process.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGABRT)  # says where all threads are, of forked children too
+            said, errors = process.communicate()
+            pytest.fail(f"hangs after saying {said!r}\n{errors[-8_000:]}")
+    assert process.returncode == code, errors[-4_000:]
+    assert ("Traceback" in errors) is not raises, errors[-4_000:]
+    return said.splitlines()
 
 
 class TestGarbageCollection:
@@ -90,7 +101,7 @@ class TestGarbageCollection:
             def __init__(self, app):
                 self.app, self.ring = app, self
             def __del__(self):
-                self.app.run("check_site")
+                contextvars.Context().run(self.app.run, "check_site")
 
         with Bare() as app:
             gc.set_threshold(1, 1, 1)
@@ -113,7 +124,7 @@ class TestSignals:
         with Bare() as app:
             handled = []
             def handle(*_):
-                app.run("check_site")
+                contextvars.Context().run(app.run, "check_site")  # a run of its own, not one below what it interrupts
                 handled.append(1)
                 signal.setitimer(signal.ITIMER_REAL, 0.0002 if len(handled) < 400 else 0)
             signal.signal(signal.SIGALRM, handle)

@@ -131,9 +131,9 @@ class Scribe:
         self, script: Script, talk: list[Any], under: RecordedSpan, text: str | None, asks: list[Asking]
     ) -> None:
         given, answer_id = list(talk), self._next("response")
-        with self.during(self.spans.model(text, asks, asked=given, id=answer_id, under=under)) as outer:
+        with self.during(self.spans.model(text, asks, asked=given, response_id=answer_id, under=under)) as outer:
             if script.doubled_models:
-                double = self.spans.model(text, asks, asked=given, id=answer_id, under=outer, scope=OTHER_SCOPE)
+                double = self.spans.model(text, asks, asked=given, response_id=answer_id, under=outer, scope=OTHER_SCOPE)
                 with self.during(double):
                     pass
         talk.append(assistant(text, asks))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from otel_chloe.config.document import Document, Key, read_document
 from otel_chloe.config.rules import AgentRules, Rules
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-RULES_VARIABLE: Final = "OTEL_CHLOE_RULES"
-"""The environment variable that names the rules file where none is given."""
-
 _logger = logging.getLogger("otel_chloe.config")
 
 
@@ -29,20 +25,8 @@ class _Problem(NamedTuple):
     at_key: bool = False
 
 
-def load_rules(source: str | PathLike[str] | Mapping[str, object] | Rules | None = None) -> Rules:
-    """Load rules from a file's path (YAML or JSON) or from a mapping of the same shape.
-
-    None takes the path from ``OTEL_CHLOE_RULES``, and no rules where that is not set. Rules are returned as they are.
-    Lists that contradict each other, and names that look like patterns, are warned about in the log.
-
-    Raises :class:`~otel_chloe.errors.ConfigError`: one line for each mistake, with file, line and column.
-    """
-    if isinstance(source, Rules):
-        return source
-    if source is None:
-        source = os.environ.get(RULES_VARIABLE) or None
-        if source is None:
-            return Rules()
+def read_rules(source: str | PathLike[str] | Mapping[str, object]) -> Rules:
+    """Read and check rules: what :func:`otel_chloe.config.load_rules` does where there are any."""
     document = _document(source)
     rules = _rules(document, None if isinstance(source, Mapping) else document.name)
     _warn(document, rules)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -129,4 +128,6 @@ def _digests(rules: AgentRules) -> list[object]:
 def digest(*values: object) -> str:
     """A hash of plain values, 32 hex digits, the same in every process."""
     text = json.dumps(values, sort_keys=True, ensure_ascii=True)
+    import hashlib  # not for those who have no rules: it loads OpenSSL
+
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,8 +1,9 @@
-"""Recordings: files in, spans out. The offline door."""
+"""Recordings: files in, spans and runs out. The offline door."""
 
 from __future__ import annotations
 
 from .read import read_spans
+from .runs import load_runs
 from .span import RecordedSpan
 
-__all__ = ["RecordedSpan", "read_spans"]
+__all__ = ["RecordedSpan", "load_runs", "read_spans"]

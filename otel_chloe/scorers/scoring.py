@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -75,4 +74,6 @@ def _stamped(outcome: Outcome, run: Run, rules: AgentRules, trace_id: str | None
 
 
 def _hash(*parts: str, size: int) -> str:
+    import hashlib  # there already: rules were hashed when they were loaded
+
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=size).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -39,9 +38,11 @@ _ADD_LOGGERS: Final = """
 @lru_cache(maxsize=1)
 def package_version() -> str:
     """The version of otel_chloe, which its instrumentation scope carries."""
+    from importlib.metadata import PackageNotFoundError, version  # the worker's first span pays, not the start
+
     try:
-        return importlib.metadata.version("otel-chloe")
-    except importlib.metadata.PackageNotFoundError:  # a source tree that was never installed
+        return version("otel-chloe")
+    except PackageNotFoundError:  # a source tree that was never installed
         return ""
 
 
