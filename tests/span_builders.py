@@ -130,12 +130,16 @@ class Spans:
         *,
         asked: Any = None,
         response_id: str | None = None,
+        finish: str | None = "",
         **more: Any,
     ) -> RecordedSpan:
         """Make a model call that was given ``asked`` and answers with a text and the calls that it asks for."""
         asks = tuple(asks)
         told = [assistant(text, asks)] if text or asks else None
-        said = {"gen_ai.response.id": response_id, "gen_ai.response.finish_reasons": ("tool_calls" if asks else "stop",)}
+        if finish == "":
+            finish = "tool_calls" if asks else "stop"
+        reasons = (finish,) if finish is not None else None
+        said = {"gen_ai.response.id": response_id, "gen_ai.response.finish_reasons": reasons}
         return self.operation("chat", "m", {**said, **_messages(asked, told)}, **{"kind": CLIENT, **more})
 
     def chain(self, name: str = "chain", **more: Any) -> RecordedSpan:

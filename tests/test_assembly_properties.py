@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from true_runs import SHAPES, TOOLS, Event, Script, TrueRun, differences, script
 
 from otel_chloe.assembly import assemble, plain_calls, plain_run
 from otel_chloe.assembly.forest import Forest
-from otel_chloe.conventions import expand, read, usual
+from otel_chloe.conventions import read
 from otel_chloe.expected import COUNTS, ExpectedCalls
 from otel_chloe.mark import Mark
 from otel_chloe.part import Part
@@ -24,7 +25,9 @@ from otel_chloe.scorers import calls
 
 SHAPE = st.sampled_from(SHAPES)
 CALLED = (*TOOLS, "ask_helper", "wipe_disk", "mcp__sites__read_logs")
-RULES = st.builds(ExpectedCalls, *[st.lists(st.sampled_from(CALLED), max_size=2, unique=True)] * 3, count=st.sampled_from(COUNTS))
+RULES = st.builds(
+    ExpectedCalls, *[st.lists(st.sampled_from(CALLED), max_size=2, unique=True)] * 3, count=st.sampled_from(COUNTS)
+)
 
 
 def parts_of(spans: Sequence[RecordedSpan]) -> list[Part]:
@@ -34,6 +37,14 @@ def parts_of(spans: Sequence[RecordedSpan]) -> list[Part]:
 def bare(runs: Sequence[Run]) -> list[Run]:
     """Runs without what tells from which object they were made."""
     return [replace(run, resource=None, sub_runs=tuple(bare(run.sub_runs))) for run in runs]
+
+
+def seen(events: Sequence[Event]) -> Live:
+    """A process in which spans started and ended, and that was not asked yet to close what is over."""
+    live = Live()
+    for what, span in events:
+        (live.start if what == "start" else live.end)(span)
+    return live
 
 
 def one_run(script: Script, shape: Any = "alone") -> TrueRun:
@@ -56,7 +67,11 @@ def test_whole_runs_are_told_as_they_were(script: Script, shape: Any) -> None:
 def test_spans_in_any_order_and_seen_twice_give_the_same_runs(agents: Any, data: st.DataObject) -> None:
     spans = Spans()
     request = spans.http()
-    events = [event for n, (script, shape) in enumerate(agents) for event in tell(spans, f"{n}", script, shape, request).events]
+    events = [
+        event
+        for n, (script, shape) in enumerate(agents)
+        for event in tell(spans, f"{n}", script, shape, request).events
+    ]
     told = timed([("start", request), *events, ("end", request)])
     again = data.draw(st.lists(st.sampled_from(told), max_size=5))
     mixed = data.draw(st.permutations([*told, *again]))
@@ -64,35 +79,45 @@ def test_spans_in_any_order_and_seen_twice_give_the_same_runs(agents: Any, data:
     assert bare(assemble(parts_of(mixed))) == bare(assemble(parts_of(told)))
 
 
-def cut_off(events: Sequence[Event], keep: Sequence[bool]) -> Live:
-    """A process that saw some spans of a run, and was shut down."""
-    live = Live()
-    seen = {id_of(span) for (what, span), kept in zip(events, keep, strict=False) if what == "start" and kept}
-    for what, span in events[: len(keep)]:
-        if id_of(span) in seen:
-            (live.start if what == "start" else live.end)(span)
-    live.close_all()
-    return live
+def score(run: Run, rules: ExpectedCalls) -> float | None:
+    """The score of ``calls``; None where it is Unscored."""
+    told = calls(run, rules)
+    return told.score if isinstance(told, Mark) else None
 
 
 @given(script=scripts(), shape=SHAPE, rules=RULES, data=st.data())
-def test_calls_on_a_part_of_a_run_never_contradicts_the_whole(script: Script, shape: Any, rules: Any, data: st.DataObject) -> None:
-    """A run that is cut off anywhere scores as the whole one does, or not at all."""
+def test_calls_on_a_run_that_is_cut_off_never_contradicts_the_whole(
+    script: Script, shape: Any, rules: ExpectedCalls, data: st.DataObject
+) -> None:
+    """Shut down anywhere, a run scores as the whole one does, or not at all."""
     true = one_run(script, shape)
+    live = seen(true.events[: data.draw(st.integers(0, len(true.events)))])
+    live.close_all()
     (whole,) = assemble(parts_of(timed(true.events)))
-    until = data.draw(st.integers(0, len(true.events)))
-    for run in cut_off(true.events, [True] * until).runs:
-        told = calls(run, rules)
+    for run in live.runs:
+        assert run.span_id == whole.span_id
+        assert score(run, rules) in (None, score(whole, rules))
 
-        assert run.span_id == id_of(true.root)
-        assert not isinstance(told, Mark) or told.score == getattr(calls(whole, rules), "score", None)
+
+@given(script=scripts(), rules=RULES, keep=st.lists(st.booleans(), min_size=1))
+def test_calls_on_some_of_a_runs_spans_never_contradicts_the_whole(
+    script: Script, rules: ExpectedCalls, keep: list[bool]
+) -> None:
+    told = timed(one_run(script).events)
+    (whole,) = assemble(parts_of(told))
+    for run in assemble(parts_of(some_of(told, keep))):
+        assert score(replace(run, complete=False), rules) in (None, score(whole, rules))
+
+
+def some_of(spans: Sequence[RecordedSpan], keep: list[bool]) -> list[RecordedSpan]:
+    return [span for number, span in enumerate(spans) if keep[number % len(keep)]]
 
 
 @given(script=scripts(), keep=st.lists(st.booleans(), min_size=1))
 def test_some_of_a_runs_spans_never_show_a_call_that_was_not_made(script: Script, keep: list[bool]) -> None:
     """Spans that a sampler dropped take their calls with them, and add none."""
     true = one_run(script)
-    some = [span for n, span in enumerate(timed(true.events)) if keep[n % len(keep)]]
+    some = some_of(timed(true.events), keep)
     made = [call.id for call in true.calls]
     told = [call.call_id for run in assemble(parts_of(some)) for call in run.tool_calls if call.call_id]
 
@@ -103,19 +128,11 @@ def test_some_of_a_runs_spans_never_show_a_call_that_was_not_made(script: Script
 # --- the short ways --------------------------------------------------------------------------------------------------
 
 
-def held_of(events: Sequence[Event]) -> Live:
-    """A process in which spans started and ended, and that was not asked yet to close what is over."""
-    live = Live()
-    for what, span in events:
-        (live.start if what == "start" else live.end)(span)
-    return live
-
-
 @given(script=scripts(), shape=SHAPE)
 def test_what_is_held_of_spans_tells_what_the_spans_tell(script: Script, shape: Any) -> None:
     """Shortened histories are made whole, for agents one in another and in parallel."""
     true = one_run(script, shape)
-    live = held_of(true.events)
+    live = seen(true.events)
     live.close_all()
     (run,) = live.runs
 
@@ -126,13 +143,12 @@ def test_what_is_held_of_spans_tells_what_the_spans_tell(script: Script, shape: 
 @given(script=scripts(1))
 def test_where_the_quick_way_answers_it_names_the_calls_of_the_whole_way(script: Script) -> None:
     true = one_run(script)
-    live = held_of(true.events)
+    live = seen(true.events)
     (tree,) = live.assembler.trees.values()
-    *below, root = tree.parts
+    below = tree.parts[:-1]
     quick = plain_calls(below, true.root.context.span_id, true.root.instrumentation_scope.name)
     (run,) = assemble(parts_of([span for what, span in true.events if what == "end"]))
 
-    assert type(root) is Part or root[1] == true.root.context.span_id
     assert quick is None or quick == [call.raw_name for call in run.tool_calls]
 
 
@@ -158,13 +174,20 @@ def test_the_short_ways_know_every_shape_of_a_request(shape: str, content: bool)
     """A call that left no span is not missed because its request is written in another shape."""
     spans = Spans()
     agent = spans.agent("ops", asked="go", told="done") if content else spans.agent("ops")
-    asks = SHAPED[shape] if isinstance(SHAPED[shape], str) else __import__("json").dumps([SHAPED[shape]])
+    asks = SHAPED[shape] if shape == "spaced" else json.dumps([SHAPED[shape]])
     said = {"gen_ai.input.messages": '[{"role": "user", "content": "go"}]', "gen_ai.output.messages": asks}
     first = spans.operation("chat", "m", said, under=agent)
     answer = {"role": "tool", "tool_call_id": "1", "content": "no such tool"}
     last = spans.model("done", asked=[{"role": "user", "content": "go"}, answer], under=agent)
-    events: list[Event] = [("start", agent), ("start", first), ("end", first), ("start", last), ("end", last), ("end", agent)]
-    live = held_of(events)
+    events: list[Event] = [
+        ("start", agent),
+        ("start", first),
+        ("end", first),
+        ("start", last),
+        ("end", last),
+        ("end", agent),
+    ]
+    live = seen(events)
     (tree,) = live.assembler.trees.values()
     whole = assemble(parts_of(timed(events)))[0]
     assert names(whole) == ["wipe_disk"]
@@ -197,7 +220,10 @@ def test_agents_nested_a_thousand_deep_are_one_run() -> None:
     assert (len(run.tool_calls), len(run.sub_runs)) == (300, 300)
 
 
-@given(parents=st.lists(st.integers(0, 7), min_size=8, max_size=8), kinds=st.lists(st.sampled_from("atmcw"), min_size=8, max_size=8))
+@given(
+    parents=st.lists(st.integers(0, 7), min_size=8, max_size=8),
+    kinds=st.lists(st.sampled_from("atmcw"), min_size=8, max_size=8),
+)
 def test_any_parents_rings_included_give_each_call_once(parents: list[int], kinds: list[str]) -> None:
     spans = Spans()
     make = {"a": spans.agent, "t": spans.tool, "m": spans.model, "c": spans.chain, "w": spans.workflow}
@@ -211,13 +237,16 @@ def test_any_parents_rings_included_give_each_call_once(parents: list[int], kind
     assert Forest(spans.parts()).parts
 
 
-@given(value=st.sampled_from([5, 1.5, True, b"{}", ("a", "b"), "", "{", "null"]), key=st.sampled_from(["arguments", "result"]))
+@given(
+    value=st.sampled_from([5, 1.5, True, b"{}", ("a", "b"), "", "{", "null"]),
+    key=st.sampled_from(["arguments", "result"]),
+)
 def test_values_that_are_no_text_are_survived(value: Any, key: str) -> None:
     spans = Spans()
     agent, tool = spans.agent("ops"), None
     tool = spans.tool("check_site", under=agent)
     tool.attributes[f"gen_ai.tool.call.{key}"] = value
-    live = held_of([("start", agent), ("start", tool), ("end", tool), ("end", agent)])
+    live = seen([("start", agent), ("start", tool), ("end", tool), ("end", agent)])
     live.close_all()
 
     assert [names(run) for run in live.runs] == [["check_site"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 import pytest
@@ -183,6 +184,9 @@ def test_the_processor_itself_is_freed_with_its_provider():
     app = application(BELOW)
     app.run("check_site")
     app.__exit__(None)
+    for thread in threading.enumerate():
+        if thread.name == "otel_chloe":
+            thread.join(20)  # it was told to end, and has done so but for the last step
     ref = weakref.ref(app.processor)
     del app
     gc.collect()

@@ -70,6 +70,16 @@ def test_spans_that_name_the_same_missing_parent_are_one_run(spans: Spans) -> No
     assert gaps.ROOT_MISSING in codes(run)
 
 
+def test_agents_below_a_missing_root_belong_to_its_run(spans: Spans) -> None:
+    spans.model(None, [("ask_helper", "1")], under=0xDEAD)
+    helper = spans.agent("helper", under=spans.tool("ask_helper", "1", under=0xDEAD))
+    spans.tool("restart_site", "2", under=helper)
+    run = spans.run()
+
+    assert names(run) == ["ask_helper", "restart_site"]
+    assert [sub.agent for sub in run.sub_runs] == ["helper"]
+
+
 def test_a_trace_of_tool_spans_alone_opens_no_run(spans: Spans) -> None:
     spans.tool("check_site", "1")
     spans.tool("check_site", "2", under=spans.http())

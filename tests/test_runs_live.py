@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from live_assembly import Live
-from span_builders import Spans, names
+from span_builders import OTHER_SCOPE, Spans, assistant, names, response, user
 
 from otel_chloe import gaps
 from otel_chloe.run import Run
@@ -213,3 +213,74 @@ def test_looking_twice_closes_nothing_more(live: Live, spans: Spans) -> None:
 
     assert len(live.look()) == 1
     assert live.look() == []
+
+
+def test_a_model_call_doubled_in_another_trace_belongs_to_its_run(live: Live, spans: Spans) -> None:
+    """Also when the run's own span of it was shortened, because a later call repeats it."""
+    history = [user("go"), assistant(None, [("check_site", "1")]), response("1")]
+    agent = spans.agent("ops", asked="go", told="done")
+    first = spans.model(None, [("check_site", "1")], asked=history[:1], under=agent)
+    double = spans.model(None, [("check_site", "1")], asked=history[:1], scope=OTHER_SCOPE, trace_id=2)
+    last = spans.model("done", asked=history, under=agent)
+    live.start(agent, first, double)
+    live.end(double, first)
+    live.whole(spans.tool("check_site", "1", under=agent), last)
+    live.end(agent)
+    live.wait(3)
+    live.close_all()
+
+    assert [(run.agent, names(run)) for run in live.runs] == [("ops", ["check_site"])]
+
+
+def test_two_conversations_at_once_under_one_agent_are_kept_apart(live: Live, spans: Spans) -> None:
+    """Their histories have the same length and end alike, and none repeats the other."""
+    agent = spans.agent("ops")
+    live.start(agent)
+    talks = {
+        name: [{"role": "system", "content": f"You are critic {name}."}, user("What is wrong? " * 9)] for name in "ab"
+    }
+    for turn in range(2):
+        for name, talk in talks.items():
+            asks = [(f"wipe_{name}", f"{name}1")] if turn == 0 else []
+            live.whole(spans.model(None if asks else "fine", asks, asked=list(talk), under=agent))
+            talk += [assistant(None, asks), response(f"{name}1")]
+    live.end(agent)
+    live.wait(3)
+
+    assert sorted(names(live.runs[0])) == ["wipe_a", "wipe_b"]
+
+
+def test_one_question_asked_twice_at_once_is_two_answers(live: Live, spans: Spans) -> None:
+    agent = spans.agent("ops")
+    live.start(agent)
+    for name in "ab":
+        live.whole(spans.model(None, [(f"wipe_{name}", f"{name}1")], asked="go", under=agent))
+    for name in "ab":
+        history = [user("go"), assistant(None, [(f"wipe_{name}", f"{name}1")]), response(f"{name}1")]
+        live.whole(spans.model("fine", asked=history, under=agent))
+    live.end(agent)
+    live.wait(3)
+
+    assert sorted(names(live.runs[0])) == ["wipe_a", "wipe_b"]
+
+
+def test_a_span_that_is_not_ours_makes_nobody_forget_a_finished_run_of_its_trace(live: Live, spans: Spans) -> None:
+    request = spans.http()
+    agent = spans.agent("ops", under=request)
+    live.start(request)
+    live.whole(agent)
+    live.wait(3)
+    live.whole(spans.plain(under=request), spans.model("late", under=agent))
+    live.close_all()
+
+    assert [run.agent for run in live.runs] == ["ops"]
+    assert live.hooks.late == 1
+
+
+@pytest.mark.parametrize("messages", [{}, {"asked": "go", "told": "done"}])
+def test_a_run_that_is_over_is_whole_though_it_makes_room_before_it_settled(messages, spans: Spans) -> None:
+    live = Live(max_open_runs=1)
+    live.whole(spans.agent("a", **messages), spans.agent("b", trace_id=2, **messages))
+    live.look()
+
+    assert [(run.agent, run.end, run.complete) for run in live.runs] == [("a", "root_ended", True)]

@@ -57,6 +57,7 @@ class Script:
     waits: bool
     doubled_models: bool
     earlier: bool
+    finish: str | None = ""
     helper: Script | None = None
 
 
@@ -68,7 +69,8 @@ def scripts(depth: int = 2) -> st.SearchStrategy[Script]:
     )
     helper = st.none() if not depth else st.none() | st.deferred(lambda: scripts(depth - 1))
     flag = st.booleans()
-    return st.builds(Script, turns, flag, flag, st.just(False), flag, flag, helper)
+    says = st.sampled_from(["", "stop", None])
+    return st.builds(Script, turns, flag, flag, flag, flag, flag, says, helper)
 
 
 class Scribe:
@@ -131,9 +133,13 @@ class Scribe:
         self, script: Script, talk: list[Any], under: RecordedSpan, text: str | None, asks: list[Asking]
     ) -> None:
         given, answer_id = list(talk), self._next("response")
-        with self.during(self.spans.model(text, asks, asked=given, response_id=answer_id, under=under)) as outer:
+        with self.during(
+            self.spans.model(text, asks, asked=given, response_id=answer_id, finish=script.finish, under=under)
+        ) as outer:
             if script.doubled_models:
-                double = self.spans.model(text, asks, asked=given, response_id=answer_id, under=outer, scope=OTHER_SCOPE)
+                double = self.spans.model(
+                    text, asks, asked=given, response_id=answer_id, under=outer, scope=OTHER_SCOPE
+                )
                 with self.during(double):
                     pass
         talk.append(assistant(text, asks))
