@@ -114,10 +114,10 @@ class Part:
 
     ``name`` is the tool's name as the model wrote it, or the agent's name; ``short_name`` the tool's name without
     what a layer adds. ``call_id`` is the id of a tool call, or the response id of a model call. ``pseudo`` names a
-    tool that is none (a framework's way to finish); ``vocabulary`` is False for a span that no convention knows, ``named``
-    True where the name is an attribute and not guessed from the span's name, ``foreign`` True for a span of another
-    trade (HTTP, messaging, a database), which never delimits a run. ``usual``: a
-    span with nothing but today's OTel GenAI attributes. ``facts`` is what the reader has read of it already.
+    tool that is none (a framework's way to finish); ``vocabulary`` is False for a span that no convention knows,
+    ``named`` True where the name is an attribute and not guessed from the span's name, ``foreign`` True for a span of
+    another trade (HTTP, messaging, a database), which never delimits a run. ``usual``: a span with nothing but today's
+    OTel GenAI attributes. ``facts`` is what the reader has read of it already.
     """
 
     kind: Kind

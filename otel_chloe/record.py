@@ -1,4 +1,6 @@
-"""A usual span as a bare record: the least that a run needs, for the hot path. Parts are made of records when a run closes.
+"""A usual span as a bare record: the least that a run needs, for the hot path.
+
+Parts are made of records when a run closes.
 
 A model call's input mostly repeats the one before and its answer. Then only the newest is held whole; of the earlier
 ones it is enough to know how long they were.
@@ -38,7 +40,8 @@ _TAIL: Final = 64
 
 def repeats(earlier: Record, later: Record) -> bool:
     """Whether a model call's input begins with an earlier one's; told by the ends of the earlier, at any length."""
-    old, new = earlier[7], later[7]
+    old: str = earlier[7]
+    new: str = later[7]
     end = len(old) - 1
     if len(new) <= end or new[end] != "," or earlier[2] != later[2]:
         return False
@@ -62,7 +65,7 @@ def requests_in(record: Record) -> int:
     """How many tool calls a model's answer asks for, counted without parsing it."""
     told = record[8]
     if told.__class__ is int:
-        return told  # type: ignore[no-any-return]
+        return told
     if record[9] is False:
         return 0
-    return told.count('"type": "tool_call"') or told.count('"type":"tool_call"')  # type: ignore[no-any-return]
+    return told.count('"type": "tool_call"') or told.count('"type":"tool_call"')  # type: ignore[no-any-return]  # of a text

@@ -107,7 +107,7 @@ class App:
         """A processor of ours that sends events and metrics here."""
         return ScoringSpanProcessor(rules, meter_provider=self.meters, logger_provider=self.loggers, **more)
 
-    def __enter__(self) -> App:
+    def __enter__(self) -> App:  # noqa: PYI034 - nobody makes another of it
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -210,7 +210,7 @@ def test_ten_thousand_levels_of_nesting_are_one_run() -> None:
     assert names(spans.run()) == ["check_site"]
 
 
-def test_agents_nested_a_thousand_deep_are_one_run() -> None:
+def test_agents_nested_three_hundred_deep_are_one_run() -> None:
     spans = Spans()
     above = spans.agent("ops")
     for depth in range(300):

@@ -59,9 +59,13 @@ def run_below_a_plain_root(app, refs):
 
 
 def run_that_raises(app, refs):
-    with pytest.raises(LookupError), app.agent() as span, app.tool("check_site") as tool:
-        refs += [weakref.ref(span), weakref.ref(tool)]
-        raise LookupError
+    def fail():
+        with app.agent() as span, app.tool("check_site") as tool:
+            refs.extend([weakref.ref(span), weakref.ref(tool)])
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fail()
 
 
 def run_ended_twice(app, refs):

@@ -23,7 +23,7 @@ class TestRefusedArguments:
         ("name", "value"), [("scorers", [len]), ("complete", print), ("on_mark", print)], ids=lambda v: str(v)[:10]
     )
     def test_say_so(self, name, value):
-        with pytest.raises(ConfigError, match=f"^{name} is not in this version. Leave it out"):
+        with pytest.raises(ConfigError, match=rf"^{name} is not in this version\. Leave it out"):
             ScoringSpanProcessor(None, **{name: value})
 
     @pytest.mark.parametrize("nothing", [{"scorers": ()}, {"scorers": []}, {"complete": None, "on_mark": None}])
@@ -31,7 +31,7 @@ class TestRefusedArguments:
         ScoringSpanProcessor(None, **nothing)
 
     def test_hold(self):
-        with pytest.raises(ConfigError, match="^hold is not in this version"):
+        with pytest.raises(ConfigError, match=r"^hold is not in this version\."):
             ScoringSpanProcessor(None).hold(Kept(), seconds=1)
 
     def test_a_wrong_rule(self):
@@ -317,7 +317,7 @@ class TestTwoProviders:
     def test_each_with_its_own_agents_and_tools_apart(self):
         """A tool of one provider below an agent of the other: only a processor on both sees it."""
         with App() as app:
-            provider, exporter = self.second(app.processor)
+            provider, _ = self.second(app.processor)
             with app.agent(), provider.get_tracer("tools").start_as_current_span("execute_tool check_site") as span:
                 span.set_attributes({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "check_site"})
 

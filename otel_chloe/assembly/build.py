@@ -7,11 +7,11 @@ from typing import Any
 
 from otel_chloe import gaps
 from otel_chloe.assembly.forest import Forest
-from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_in, model_calls
+from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_in, model_calls, stopped_to_ask
 from otel_chloe.assembly.runs import Group
 from otel_chloe.assembly.toolcalls import match_asked, message_call, models_of, seen_calls, tool_call
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, ASKS, CHAIN, ERROR, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.part import AGENT, CHAIN, ERROR, TOOL, WORKFLOW, AgentFacts, Part
 from otel_chloe.run import End, Gap, Run, ToolCall
 
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
@@ -195,10 +195,7 @@ class Builder:
         )
 
     def _gaps(self, facts: AgentFacts, prompt: str | None, output: str | None, calls: Sequence[ToolCall]) -> None:
-        codes = [*facts.gaps, *(code for call in self.calls for code in call.facts.gaps)]
-        codes.extend(code for seen in self.seen for code in seen.part.reader.tool(seen.part).gaps)
-        for code in codes:
-            self.gap(code)
+        self._gaps_read(facts)
         if self.group.root is None:
             self.gap(gaps.ROOT_MISSING)
         elif not self.complete:
@@ -214,6 +211,13 @@ class Builder:
         if output is None:
             self.gap(gaps.NO_OUTPUT)
 
+    def _gaps_read(self, facts: AgentFacts) -> None:
+        """The gaps that the readers found in what the spans say."""
+        codes = [*facts.gaps, *(code for call in self.calls for code in call.facts.gaps)]
+        codes.extend(code for seen in self.seen for code in seen.part.reader.tool(seen.part).gaps)
+        for code in codes:
+            self.gap(code)
+
     def _says_nothing_of_tools(self) -> bool:
         """Whether the spans of this run could not have told of a tool call."""
         if any(any(scope in p.scope for scope in NO_TOOL_SPANS) for p in self.group.agents):
@@ -223,9 +227,8 @@ class Builder:
 
 def _asked_unseen(call: ModelCall) -> bool:
     """Whether a model call says that it ended by asking for a tool, and shows no request."""
-    reasons = call.parts[0].raw.get("gen_ai.response.finish_reasons")
     shown = any(message.requests for message in call.facts.output or ())
-    return not shown and isinstance(reasons, (list, tuple)) and any(reason in ASKS for reason in reasons)
+    return not shown and stopped_to_ask(call.parts[0])
 
 
 def _first_prompt(calls: Sequence[ModelCall]) -> str | None:

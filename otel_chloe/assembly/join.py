@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from otel_chloe.assembly.modelcalls import model_calls, same_answer, same_question
 from otel_chloe.assembly.runs import Delimited, Group
-from otel_chloe.part import MODEL, TOOL, Part
+from otel_chloe.part import MODEL, TOOL, ModelFacts, Part
 
 
 def join_traces(found: Delimited, *, alone: bool = True) -> list[Group]:
@@ -17,10 +17,13 @@ def join_traces(found: Delimited, *, alone: bool = True) -> list[Group]:
         _join_tool(tool, found.groups)
     if not alone:
         return found.groups
-    bare = [Group(call.parts[0], [call.parts[0]], call.parts, bare=True) for call in model_calls(left)]
-    for group in bare:
-        group.roots = [group.parts[0]]
+    bare = [_bare(call.parts) for call in model_calls(left)]
     return [*found.groups, *bare]
+
+
+def _bare(parts: list[Part]) -> Group:
+    """A model call with nothing above it, as a run of its own."""
+    return Group(parts[0], [parts[0]], parts, bare=True, roots=[parts[0]])
 
 
 def _join_model(model: Part, groups: list[Group]) -> bool:
@@ -37,9 +40,9 @@ def _join_model(model: Part, groups: list[Group]) -> bool:
     return False
 
 
-def _same(known: Part, facts: object) -> bool:
+def _same(known: Part, facts: ModelFacts) -> bool:
     other = known.reader.model(known)
-    return same_answer(other, facts) or same_question(other, facts)  # type: ignore[arg-type]
+    return same_answer(other, facts) or same_question(other, facts)
 
 
 def _join_tool(tool: Part, groups: list[Group]) -> None:

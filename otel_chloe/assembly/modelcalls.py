@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from otel_chloe.part import CallRequest, CallResponse, Message, ModelFacts, Part
+from otel_chloe.part import ASKS, CallRequest, CallResponse, Message, ModelFacts, Part
 
 
 @dataclass(slots=True)
@@ -68,6 +69,12 @@ def same_question(one: ModelFacts, other: ModelFacts) -> bool:
 
 def _tells(facts: ModelFacts) -> bool:
     return any(message.text or message.requests for message in facts.output or ())
+
+
+def stopped_to_ask(part: Part) -> bool:
+    """Whether a model says that it stopped to have tools called."""
+    reasons: Any = part.raw.get("gen_ai.response.finish_reasons")
+    return reasons.__class__ in (list, tuple) and any(reason in ASKS for reason in reasons)
 
 
 def _merged(one: ModelFacts, other: ModelFacts) -> ModelFacts:

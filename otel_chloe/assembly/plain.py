@@ -7,11 +7,13 @@ would give the same run; where it would take more to be sure of that, it gives n
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from otel_chloe.assembly.build import NO_TOOL_SPANS
-from otel_chloe.part import AGENT, ASKS, MODEL, TOOL, Part
+from otel_chloe.assembly.modelcalls import stopped_to_ask
+from otel_chloe.assembly.toolcalls import is_mapping
+from otel_chloe.part import AGENT, MODEL, TOOL, Part
 from otel_chloe.run import End, Run, ToolCall
 
 
@@ -59,15 +61,10 @@ def _told_once(tools: Sequence[Part], models: Sequence[Part]) -> bool:
     for part in models:
         given = part.raw.get("gen_ai.input.messages")
         whole = _asked(part.raw.get("gen_ai.output.messages"))
-        if whole is None or (given.__class__ is str and given[-1:] != "]") or (not whole and _says_it_asks(part)):
+        if whole is None or (isinstance(given, str) and given[-1:] != "]") or (not whole and stopped_to_ask(part)):
             return False
         asked += whole
     return sorted(asked) == sorted(part.name or "" for part in tools)
-
-
-def _says_it_asks(part: Part) -> bool:
-    reasons = part.raw.get("gen_ai.response.finish_reasons")
-    return isinstance(reasons, (list, tuple)) and any(reason in ASKS for reason in reasons)
 
 
 _TYPE = '"type": "tool_call"'
@@ -84,9 +81,11 @@ def _asked(told: Any) -> list[str] | None:
         return None
     names: list[str] = []
     for message in told:
-        for part in message.get("parts", ()) if message.__class__ is dict else ():
-            if part.__class__ is dict and part.get("type") == "tool_call":
-                names.append(str(part.get("name")))
+        names.extend(
+            str(part.get("name"))
+            for part in (message.get("parts", ()) if message.__class__ is dict else ())
+            if part.__class__ is dict and part.get("type") == "tool_call"
+        )
     return names
 
 
@@ -104,7 +103,7 @@ def _run(root: Part, tools: Sequence[Part], parts: Sequence[Part], end: End) -> 
     calls: list[ToolCall] = []
     for part in tools:
         said = part.reader.tool(part)
-        if not isinstance(said.arguments, Mapping) or not said.arguments or said.gaps or said.ok is not True:
+        if not is_mapping(said.arguments) or not said.arguments or said.gaps or said.ok is not True:
             return None
         calls.append(
             ToolCall(

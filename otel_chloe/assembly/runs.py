@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.part import AGENT, CHAIN, HANDOFF, MODEL, TOOL, WORKFLOW, Kind, Part
@@ -18,14 +19,14 @@ class Group:
     """The spans of one run: its first agent span, the agents that were handed over to, and everything below.
 
     ``root`` is None where the root never ended; then ``parts`` are the spans that name it as their missing parent.
+    ``roots`` are the first agent spans of all groups that were joined to this one. ``bare``: a model call alone.
     """
 
     root: Part | None
     agents: list[Part]
     parts: list[Part]
     bare: bool = False
-    roots: list[Part] = field(default_factory=list)
-    unclear: bool = False
+    roots: list[Part] = field(default_factory=list[Part])
 
 
 @dataclass(slots=True)
@@ -123,9 +124,7 @@ def _same_missing_parent(forest: Forest, groups: list[Group], kinds: dict[int, K
     gone: set[int] = set()
     for found in steps.values():
         found.sort(key=lambda g: g.root.start if g.root else 0)
-        one_by_one = all(
-            a.root and b.root and a.root.end <= b.root.start for a, b in zip(found, found[1:], strict=False)
-        )
+        one_by_one = all(a.root and b.root and a.root.end <= b.root.start for a, b in pairwise(found))
         if len(found) > 1 and one_by_one:
             gone.update(id(group) for group in found[1:])
             found[0].root, found[0].agents = None, []
@@ -235,18 +234,8 @@ def _join(earlier: Group, later: Group) -> None:
 def _absorb_frames(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) -> list[Group]:
     """Work directly under a workflow that has one run below it belongs to that run."""
     frames = {id(g.root): g for g in groups if g.root is not None and kinds[id(g.root)] is not AGENT}
-    held: defaultdict[int, list[Group]] = defaultdict(list)
-    for group in groups:
-        if group.root is None or id(group.root) in frames:
-            continue
-        for root in group.roots:
-            for above in forest.above(root):
-                if id(above) in frames and group not in held[id(above)]:
-                    held[id(above)].append(group)
     gone: set[int] = set()
-    for frame_id, inner in held.items():
-        if not inner:
-            continue
+    for frame_id, inner in _runs_below(forest, groups, frames).items():
         frame = frames[frame_id]
         own = [p for p in frame.parts if p.kind in _WORK]
         if len(inner) == 1:
@@ -255,3 +244,16 @@ def _absorb_frames(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) 
         elif not any(p.kind is TOOL for p in own):
             gone.add(id(frame))
     return [g for g in groups if id(g) not in gone]
+
+
+def _runs_below(forest: Forest, groups: list[Group], frames: Mapping[int, Group]) -> dict[int, list[Group]]:
+    """The runs that hang under each of the frames."""
+    held: defaultdict[int, list[Group]] = defaultdict(list)
+    for group in groups:
+        if group.root is None or id(group.root) in frames:
+            continue
+        for root in group.roots:
+            for above in forest.above(root):
+                if id(above) in frames and group not in held[id(above)]:
+                    held[id(above)].append(group)
+    return held

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.modelcalls import Asked
@@ -71,9 +71,10 @@ def _twin(part: Part, calls: list[Seen], models: Sequence[Part]) -> Seen | None:
     """The call that another span already tells of: same id, or another instrumentation's span at the same time."""
     best: Seen | None = None
     for call in calls:
-        if call.part.short_name == part.short_name and _is_twin(call, part, models):
-            if best is None or _fits(call, part) > _fits(best, part):
-                best = call
+        if call.part.short_name != part.short_name or not _is_twin(call, part, models):
+            continue
+        if best is None or _fits(call, part) > _fits(best, part):
+            best = call
     return best
 
 
@@ -107,7 +108,7 @@ def _overlap(one: Part, other: Part) -> bool:
 
 def _arguments_agree(one: Part, other: Part) -> bool:
     a, b = one.reader.tool(one).arguments, other.reader.tool(other).arguments
-    return not isinstance(a, Mapping) or not isinstance(b, Mapping) or a == b
+    return not is_mapping(a) or not is_mapping(b) or a == b
 
 
 def match_asked(calls: list[Seen], asked: list[Asked]) -> list[Asked]:
@@ -124,8 +125,11 @@ def match_asked(calls: list[Seen], asked: list[Asked]) -> list[Asked]:
 
 
 def _same_id(call: Seen, asked: Asked) -> bool:
-    ids = {p.call_id for p in (call.part, *call.folded) if p.call_id} or {_facts(call).call_id}
-    return asked.request.id is not None and asked.request.id in ids
+    wanted = asked.request.id
+    if wanted is None:
+        return False
+    ids = {p.call_id for p in (call.part, *call.folded) if p.call_id}
+    return wanted in ids if ids else wanted == _facts(call).call_id
 
 
 def _same_arguments(call: Seen, asked: Asked) -> bool:
@@ -156,7 +160,7 @@ def tool_call(call: Seen, agent: str | None) -> ToolCall:
         next((f.result for f in told if f.result is not None), None),
         ok=ok,
         error=next((f.error for f in told if f.error), None) if ok is False else None,
-        ran=_ran(told, ok),
+        ran=_ran(told, ok=ok),
         agent=agent,
         raw_name=raw_name or name,
         call_id=call.part.call_id or (request.id if request is not None else None),
@@ -165,24 +169,29 @@ def tool_call(call: Seen, agent: str | None) -> ToolCall:
     )
 
 
-def _ran(told: Sequence[ToolFacts], ok: bool | None) -> bool | None:
+def _ran(told: Sequence[ToolFacts], *, ok: bool | None) -> bool | None:
     """A call that went well ran; one that failed may have been refused before it ran, unless a span tells."""
     said = next((f.ran for f in told if f.ran is not None), None)
     return said if said is not None else (True if ok else None)
 
 
 def _arguments(told: Sequence[ToolFacts], requested: Any) -> Any:
-    mapped = next((f.arguments for f in told if isinstance(f.arguments, Mapping)), None)
+    mapped = next((f.arguments for f in told if is_mapping(f.arguments)), None)
     if mapped:
         return mapped
     withheld = any(f.arguments is WITHHELD for f in told)
-    if isinstance(requested, Mapping) and (requested or not withheld):
+    if is_mapping(requested) and (requested or not withheld):
         return requested
     if withheld:
         return None
     if mapped is not None:
         return mapped
     return next((f.arguments for f in told if f.arguments is not None), requested)
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether arguments could be read: the names and values of a call."""
+    return isinstance(value, Mapping)
 
 
 def message_call(asked: Asked, agent: str | None, started: Part | None = None) -> ToolCall:
