@@ -118,6 +118,7 @@ class Part:
     ``named`` True where the name is an attribute and not guessed from the span's name, ``foreign`` True for a span of
     another trade (HTTP, messaging, a database), which never delimits a run. ``usual``: a span with nothing but today's
     OTel GenAI attributes. ``facts`` is what the reader has read of it already.
+    ``ended`` is False for a span that is still open: what came of it is not known.
     """
 
     kind: Kind
@@ -150,4 +151,5 @@ class Part:
     size: int = 0
     facts: Any = None
     usual: bool = False
+    ended: bool = True
     links: tuple[int, ...] = ()

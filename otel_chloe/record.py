@@ -34,38 +34,55 @@ AGENT_OF: Final = 10
 TALK: Final = 11
 """The conversation's id."""
 
+ASKING: Final = ("tool_call", "tool_use", "toolUse", "function_call")
+"""Words that stand in every shape of a request for a call."""
+UNCOUNTED: Final = 1_000_000
+"""More calls than any run has spans for: whoever compares takes the whole way."""
+
 _TAIL: Final = 64
 """Characters at the end of an earlier input that are compared with the same place in a later one."""
+_SAMPLE: Final = 40
+"""Characters of an earlier answer that are looked for behind its input in a later one."""
 
 
 def repeats(earlier: Record, later: Record) -> bool:
-    """Whether a model call's input begins with an earlier one's; told by the ends of the earlier, at any length."""
+    """Whether a model call's input is an earlier one's and its answer, and what came after.
+
+    Told at any length by the end of the earlier input, at its place, and by a piece of the answer behind it: the id of
+    the first call that it asks for, which no other conversation has, else its middle.
+    """
     old: str = earlier[7]
     new: str = later[7]
     end = len(old) - 1
     if len(new) <= end or new[end] != "," or earlier[2] != later[2]:
         return False
     begin = end - _TAIL if end > _TAIL else 0
-    return new[begin:end] == old[begin:end] and old[end] == "]"
+    if new[begin:end] != old[begin:end] or old[end] != "]":
+        return False
+    told: str = earlier[8]
+    at = told.find('"id"')
+    if at < 0:
+        at = len(told) // 2
+    return new.find(told[at : at + _SAMPLE], end) >= 0
 
 
 def shorten(record: list[Any]) -> int:
     """Let go of what a later record repeats; gives the characters that are free now."""
-    told = record[8]
-    record[7] = length = len(record[7])
-    record[4] = record[3]
-    if record[9] is False:
-        record[8] = 0
-    else:
-        record[8] = told.count('"type": "tool_call"') or told.count('"type":"tool_call"')
-    return length + len(told)
+    freed = len(record[7]) + len(record[8])
+    record[8] = requests_in(record)
+    record[7] = len(record[7])
+    return freed
 
 
 def requests_in(record: Record) -> int:
-    """How many tool calls a model's answer asks for, counted without parsing it."""
+    """How many tool calls a model's answer asks for, counted without parsing it; UNCOUNTED where it may ask otherwise.
+
+    The reasons of a model to stop are not believed: with some frameworks a turn that asks for tools says "stop".
+    """
     told = record[8]
     if told.__class__ is int:
         return told
-    if record[9] is False:
+    if "tool" not in told and "function" not in told:
         return 0
-    return told.count('"type": "tool_call"') or told.count('"type":"tool_call"')  # type: ignore[no-any-return]  # of a text
+    found: int = told.count('"type": "tool_call"') or told.count('"type":"tool_call"')
+    return found or (UNCOUNTED if any(word in told for word in ASKING) else 0)

@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from otel_chloe.assembly.build import Builder
+from otel_chloe.assembly.finished import Finished
 from otel_chloe.assembly.forest import Forest
-from otel_chloe.assembly.join import join_traces
+from otel_chloe.assembly.loose import Loose, groups_with, near, released, still_loose, unclaimable, unclaimed
+from otel_chloe.assembly.over import is_over, is_whole, works
 from otel_chloe.assembly.plain import plain_run
 from otel_chloe.assembly.runs import Group, delimit, hands_over
-from otel_chloe.assembly.tree import Closed, Limits, Tree
-from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
-from otel_chloe.record import SPAN_ID, START, Record, repeats, shorten
+from otel_chloe.assembly.tree import SPANS_LATE, Closed, Limits, Tree
+from otel_chloe.part import AGENT, MODEL, OTHER, Part
+from otel_chloe.record import SPAN_ID, Record, repeats, shorten
 from otel_chloe.run import End, Run
 
 SWEEP_S: Final = 5.0
 """How often idle runs and limits over all runs are looked at."""
 LEAST_LOOK_S: Final = 0.05
-
-SPANS_LATE: Final = "spans_late"
 
 
 class RunAssembler:
@@ -52,8 +52,9 @@ class RunAssembler:
         self.tree_of: dict[int, Tree] = {}
         self.trees: dict[int, Tree] = {}
         self._closing: dict[int, Tree] = {}
-        self._loose: list[tuple[Part, Tree]] = []
-        self._finished: dict[int, int] = {}
+        self._loose: Loose = []
+        self._over = Finished(self.tree_of, limits.remembered_runs, count)
+        self._finished = self._over.traces
         self._next_sweep_s: float | None = None
 
     # --- called by hooks ---------------------------------------------------------------------------------------------
@@ -86,8 +87,7 @@ class RunAssembler:
         """A span of a tree ended, and was kept as a part. True where the tree went over a limit of its own."""
         tree.open.pop(part.span_id, None)
         if tree.closed:
-            if part.kind is not OTHER:
-                self._count(SPANS_LATE, 1)
+            self._over.late(tree, part.kind)
             return False
         if part.span_id == tree.root_id and not tree.orphan:
             part.remote_parent = True  # what stands above it is of another trade, not missing
@@ -100,7 +100,7 @@ class RunAssembler:
         """The same for a span kept as a record. An earlier model call that it repeats is shortened."""
         tree.open.pop(record[1], None)
         if tree.closed:
-            self._count(SPANS_LATE, 1)
+            self._over.late(tree, record[0])
             return False
         tree.ours = True
         told = record[8]
@@ -130,7 +130,7 @@ class RunAssembler:
             if group.root is ending or ending in group.agents:
                 if hands_over(group, ending):
                     return None
-                top = not any(_works(above, parts) for above in forest.above(ending))
+                top = not any(works(above, parts) for above in forest.above(ending))
                 return Builder(forest, group, "root_ended", complete=True).run(), top
             if ending in group.parts and ending.kind is AGENT:
                 whole = Builder(forest, group, "root_ended", complete=True).run()
@@ -139,7 +139,8 @@ class RunAssembler:
 
     def closing(self, tree: Tree) -> None:
         """An agent span or the root of a tree ended: it closes once nothing comes any more."""
-        self._closing[tree.root_id] = tree
+        if not tree.closed:
+            self._closing[tree.root_id] = tree
 
     # --- called by one thread ----------------------------------------------------------------------------------------
 
@@ -152,7 +153,7 @@ class RunAssembler:
         """The runs that are over at this time. Idempotent; a passed deadline is never moved."""
         found: list[Closed] = []
         for tree in list(self._closing.values()):
-            if self._settled(tree, now):
+            if tree.quiet_s(now) >= self.limits.settle_s:
                 found += self._close(tree, now_ns, "settled", everything=False)
         if self._next_sweep_s is None or now >= self._next_sweep_s:
             self._next_sweep_s = now + min(SWEEP_S, self.limits.idle_s / 4)
@@ -173,57 +174,32 @@ class RunAssembler:
         found = self.flush(now_ns)
         for tree in list(self.trees.values()):
             found += self._close(tree, now_ns, "shutdown", everything=True)
+        self._over.let_all_go()
         return found + self._release_loose(everything=True)
 
     def forget(self) -> None:
         """Drops everything held: in a forked child, it is the parent's."""
-        for held in (self.tree_of, self.trees, self._closing, self._finished):
+        for held in (self.tree_of, self.trees, self._closing, self._over):
             held.clear()
         self._loose.clear()
 
     # --- closing -----------------------------------------------------------------------------------------------------
 
-    def _settled(self, tree: Tree, now: float) -> bool:
-        """Whether nothing happened in the tree for the settle delay."""
-        events = len(tree.parts) + len(tree.open) * 1_000_003
-        if events != tree.seen or tree.last_s is None:
-            tree.seen, tree.last_s = events, now
-        return now - tree.last_s >= self.limits.settle_s
-
     def _sweep(self, now: float, now_ns: int) -> list[Closed]:
         """Closes what is idle for too long, and what goes over a limit: the longest idle first."""
         found: list[Closed] = []
         for tree in list(self.trees.values()):
-            self._settled(tree, now)
-            end = self._over(tree, now)
+            idle = tree.quiet_s(now) >= self.limits.idle_s
+            end: End | None = self.limits.passed_by(tree) or ("idle_timeout" if idle else None)
             if end is not None:
                 found += self._close(tree, now_ns, end, everything=True)
-        return found + self._evict(now_ns)
-
-    def _over(self, tree: Tree, now: float) -> End | None:
-        if len(tree.parts) > self.limits.max_spans:
-            return "span_limit"
-        if tree.bytes > self.limits.max_bytes:
-            return "byte_limit"
-        idle = tree.last_s is not None and now - tree.last_s >= self.limits.idle_s
-        return "idle_timeout" if idle else None
+        for tree in self.limits.too_many(self.trees):
+            found += self._close(tree, now_ns, "evicted", everything=True)
+        return found
 
     def full(self, tree: Tree, now_ns: int) -> list[Closed]:
         """Closes a tree that went over a limit of its own."""
-        end: End = "span_limit" if len(tree.parts) > self.limits.max_spans else "byte_limit"
-        return self._close(tree, now_ns, end, everything=True)
-
-    def _evict(self, now_ns: int) -> list[Closed]:
-        found: list[Closed] = []
-        held = sum(tree.bytes for tree in self.trees.values())
-        if len(self.trees) <= self.limits.max_open_runs and held <= self.limits.max_open_bytes:
-            return found
-        for tree in sorted(self.trees.values(), key=lambda t: t.last_s or 0.0):
-            if len(self.trees) <= self.limits.max_open_runs and held <= self.limits.max_open_bytes:
-                break
-            held -= tree.bytes
-            found += self._close(tree, now_ns, "evicted", everything=True)
-        return found
+        return self._close(tree, now_ns, self.limits.passed_by(tree) or "byte_limit", everything=True)
 
     def _close(self, tree: Tree, now_ns: int, end: End, *, everything: bool = False) -> list[Closed]:
         """Closes the runs of a tree that are over; with ``everything``, the others too, with this end."""
@@ -240,16 +216,24 @@ class RunAssembler:
         found: list[Closed] = []
         gone: set[int] = set()
         for group in groups:
-            if not over and not self._is_over(forest, group, unfinished):
+            if not over and not is_over(forest, group, unfinished):
                 continue
             gone.update(id(part) for part in group.parts)
-            found += self._closed(tree, forest, group, end, unfinished)
+            if tree.late and not any(part.kind is AGENT for part in group.parts):
+                self._count(SPANS_LATE, sum(part.kind is not OTHER for part in group.parts))
+                continue
+            whole = end not in ("span_limit", "byte_limit") and is_whole(forest, group, unfinished)
+            how: End = "root_ended" if whole else end
+            found.append(Closed(Builder(forest, group, how, complete=whole).run(), tree))
         if over:
-            self._drop(tree)
-            self._keep_loose(tree, parts, gone)
+            self._drop(tree, of_run=bool(found))
+            self._loose += unclaimed(tree, parts, gone)
         else:
             tree.parts[:count] = [each for each, part in zip(held, parts, strict=True) if id(part) not in gone]
             self._closing.pop(tree.root_id, None)
+            self._leave(tree, [part.span_id for part in open_parts if id(part) in gone])
+            if found:
+                self._over.remember(tree)
         return found
 
     def _parts(self, tree: Tree, held: Sequence[Part | Record]) -> list[Part]:
@@ -272,46 +256,15 @@ class RunAssembler:
         return found
 
     def _groups(self, parts: Sequence[Part], open_parts: Sequence[Part]) -> tuple[list[Group], Forest]:
-        start = min((p.start for p in parts), default=0)
-        end = max((p.end for p in parts), default=0)
-        near = [p for p, _ in self._loose if p.start <= end and start <= p.end]
-        forest = Forest([*parts, *open_parts, *near])
-        delimited = delimit(forest)
-        nearby = {id(part) for part in near}
-        own = [p for p in delimited.bare_models if id(p) not in nearby]
-        delimited.bare_models = [p for p in delimited.bare_models if id(p) in nearby]
-        groups = join_traces(delimited, alone=False)
-        taken = {id(part) for group in groups for part in group.parts}
-        self._loose = [(p, t) for p, t in self._loose if id(p) not in taken]
-        del own
+        nearby = near(self._loose, parts)
+        forest = Forest([*parts, *open_parts, *nearby])
+        groups = groups_with(forest, nearby)
+        self._loose = still_loose(self._loose, groups)
         return groups, forest
-
-    def _is_over(self, forest: Forest, group: Group, unfinished: set[int]) -> bool:
-        """Whether a run of a tree that goes on is over: its root ended, and nothing open above may hold it."""
-        root = group.root
-        if root is None or id(root) in unfinished or any(id(agent) in unfinished for agent in group.agents):
-            return False
-        scopes = {part.scope for part in group.parts if part.vocabulary}
-        return not any(
-            id(above) in unfinished and (above.vocabulary or above.scope in scopes) for above in forest.above(root)
-        )
-
-    def _closed(self, tree: Tree, forest: Forest, group: Group, end: End, unfinished: set[int]) -> Iterable[Closed]:
-        cut = any(id(part) in unfinished for part in group.parts)
-        root_open = group.root is None or id(group.root) in unfinished
-        if tree.late and not any(part.kind is AGENT for part in group.parts):
-            self._count(SPANS_LATE, sum(part.kind is not OTHER for part in group.parts))
-            return
-        why: End = end if root_open or end not in ("settled", "shutdown") else ("settled" if cut else "root_ended")
-        if end == "shutdown" and cut and not root_open:
-            why = "shutdown"
-        complete = not cut and not root_open and why == "root_ended"
-        yield Closed(Builder(forest, group, why, complete=complete).run(), tree)
 
     def drop(self, tree: Tree) -> None:
         """Lets go of a tree."""
-        self._drop(tree)
-        self._finished.pop(tree.trace_id, None)
+        self._drop(tree, of_run=False)
 
     def runs_of(self, tree: Tree, span_id: int, now_ns: int) -> Iterable[tuple[Run, Run]]:
         """The run that a part belongs to, as far as it is known, and the run of the agent that made the call."""
@@ -322,55 +275,35 @@ class RunAssembler:
                 builder = Builder(forest, group, "settled", complete=False)
                 yield builder.named_run(), builder.named_run_of(part)
 
-    def _drop(self, tree: Tree) -> None:
+    def _drop(self, tree: Tree, *, of_run: bool = True) -> None:
+        """Let go of a tree. What is still open in it, and starts below that, is late where the tree held a run."""
         tree.closed = True
         self.trees.pop(tree.root_id, None)
         self._closing.pop(tree.root_id, None)
-        for span_id in list(tree.open):
-            self.tree_of.pop(span_id, None)
-        tree.open.clear()
-        self._finished[tree.trace_id] = tree.root_id
-        while len(self._finished) > self.limits.remembered_runs:
-            self._finished.pop(next(iter(self._finished)), None)
+        tree.parts, tree.newest, tree.bytes = [], None, 0
+        self._over.shut_in(tree, list(tree.open))
+        if of_run:
+            self._over.remember(tree)
+        else:
+            self._over.let_go(tree)
 
-    def _keep_loose(self, tree: Tree, parts: Sequence[Part], gone: set[int]) -> None:
-        """Model and tool spans of no run wait for the run in another trace that they may belong to."""
-        for part in parts:
-            if part.kind in (MODEL, TOOL) and id(part) not in gone:
-                self._loose.append((part, tree))
+    def _leave(self, tree: Tree, span_ids: Sequence[int]) -> None:
+        """Let go of the open spans of a run that was closed, in a tree that goes on."""
+        if not span_ids:
+            return
+        self._over.leave(tree, span_ids)
+        if not tree.open and not tree.parts:
+            self._drop(tree)
 
     def _release_loose(self, *, everything: bool) -> list[Closed]:
-        """Model spans that no run claimed, and no open run can claim any more, are a run each; tools are late."""
-        if not self._loose:
-            return []
-        since = min((_start_of(tree.parts[0]) for tree in self.trees.values() if tree.parts), default=None)
-        ready = [(p, t) for p, t in self._loose if everything or since is None or p.end < since]
+        """Closes the loose spans that no open run can claim any more."""
+        ready = self._loose if everything else unclaimable(self._loose, self.trees.values())
         if not ready:
             return []
         taken = {id(p) for p, _ in ready}
         self._loose = [(p, t) for p, t in self._loose if id(p) not in taken]
-        forest = Forest([p for p, _ in ready])
-        tree_of = {id(p): t for p, t in ready}
-        delimited = delimit(forest)
-        groups = join_traces(delimited, alone=True)
-        left = {id(p) for g in groups for p in g.parts}
-        self._count(SPANS_LATE, sum(id(p) not in left for p in delimited.orphan_tools))
-        return [
-            Closed(Builder(forest, group, "root_ended", complete=True).run(), tree_of[id(group.parts[0])])
-            for group in groups
-        ]
-
-
-def _works(above: Part, parts: Sequence[Part]) -> bool:
-    """Whether an open span that does not tell its kind yet acts like an agent: models or tools ran right below it."""
-    if above.vocabulary or above.foreign:
-        return False
-    return any(p.parent_id == above.span_id and p.scope == above.scope and p.kind in (MODEL, TOOL) for p in parts)
+        return released(ready, self._count)
 
 
 def _id_of(held: Part | Record) -> int:
     return held.span_id if isinstance(held, Part) else int(held[SPAN_ID])
-
-
-def _start_of(held: Part | Record) -> int:
-    return held.start if isinstance(held, Part) else int(held[START])

@@ -31,6 +31,7 @@ class Builder:
         self.calls = model_calls(self.models)
         self.seen = seen_calls(forest, self.tools, self.models)
         self.found: dict[str, Gap] = {}
+        self.made_at: dict[int, Part] = {}
 
     def gap(self, code: str, detail: str | None = None) -> None:
         self.found.setdefault(code, Gap(code, detail))
@@ -100,12 +101,9 @@ class Builder:
             if above.kind is AGENT and above.name:
                 return above.name
             if above.kind is TOOL and below is not None:
-                return self._chain_name(below) or default
+                return _chain_name(below) or default
             below = above if above.kind in (CHAIN, WORKFLOW) else None
         return default
-
-    def _chain_name(self, chain: Part) -> str | None:
-        return chain.reader.agent(chain).name or chain.name or chain.span_name.removeprefix("execute_task ")
 
     def _asked(self, facts: AgentFacts) -> list[Asked]:
         asked = asked_calls(self.calls)
@@ -117,14 +115,24 @@ class Builder:
 
     def _tool_calls(self, asked: list[Asked], name: str | None) -> list[ToolCall]:
         left = match_asked(self.seen, asked)
-        calls = [tool_call(call, self.agent_of(call.part, name)) for call in self.seen]
+        calls: list[ToolCall] = []
+        for seen in self.seen:
+            calls.append(tool_call(seen, self.agent_of(seen.part, name)))
+            self.made_at[id(calls[-1])] = seen.part
         for request in left:
             started = self._started_agent(request)
             if request.answered or started is not None:
-                calls.append(message_call(request, name, started))
+                calls.append(message_call(request, self._asker(request, name), started))
                 self.gap(gaps.CALL_ONLY_IN_MESSAGE, request.request.name)
+                if request.by is not None:
+                    self.made_at[id(calls[-1])] = request.by
         calls.sort(key=lambda c: c.start_ns or 0)
         return calls
+
+    def _asker(self, request: Asked, name: str | None) -> str | None:
+        """The agent whose model asked for a call that left no span."""
+        default = request.agent or name
+        return self.agent_of(request.by, default) if request.by is not None else default
 
     def _started_agent(self, request: Asked) -> Part | None:
         """The agent span that a request without a tool span started: an agent that is called like a tool."""
@@ -172,14 +180,14 @@ class Builder:
                 yield self._sub_run(part, tool_calls)
 
     def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
-        below = {f"{p.span_id:016x}" for p in self.forest.below(agent)}
+        below = {id(p) for p in self.forest.below(agent)}
         facts = agent.reader.agent(agent)
         own = [c for c in self.calls if self._is_own(c.parts[0], agent)]
         return Run(
             agent=agent.name,
             prompt=facts.prompt or _first_prompt(own),
             output=self._output(agent, own),
-            tool_calls=tuple(c for c in tool_calls if c.span_id in below),
+            tool_calls=tuple(c for c in tool_calls if id(self.made_at.get(id(c))) in below),
             gaps=tuple(self.found.values()),
             end=self.end,
             complete=self.complete,
@@ -223,6 +231,10 @@ class Builder:
         if any(any(scope in p.scope for scope in NO_TOOL_SPANS) for p in self.group.agents):
             return not self.models
         return bool(self.models) and any(_asked_unseen(call) for call in self.calls)
+
+
+def _chain_name(chain: Part) -> str | None:
+    return chain.reader.agent(chain).name or chain.name or chain.span_name.removeprefix("execute_task ")
 
 
 def _asked_unseen(call: ModelCall) -> bool:

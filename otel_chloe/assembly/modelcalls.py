@@ -84,13 +84,17 @@ def _merged(one: ModelFacts, other: ModelFacts) -> ModelFacts:
 
 @dataclass(slots=True)
 class Asked:
-    """A tool call that the messages ask for: the request, whether a response came, and when it was asked."""
+    """A tool call that the messages ask for.
+
+    The request, when it was asked and by the span of which model call, and whether a response came.
+    """
 
     request: CallRequest
     at: int
     response: CallResponse | None = None
     answered: bool = False
     agent: str | None = None
+    by: Part | None = None
 
 
 def asked_calls(calls: Sequence[ModelCall]) -> list[Asked]:
@@ -101,7 +105,7 @@ def asked_calls(calls: Sequence[ModelCall]) -> list[Asked]:
         for message in call.facts.output or ():
             for request in message.requests:
                 if not request.id or all(known.request.id != request.id for known in found):
-                    found.append(Asked(request, call.end, agent=agent))
+                    found.append(Asked(request, call.end, agent=agent, by=call.parts[0]))
     _answer(found, calls)
     return found
 
@@ -116,13 +120,18 @@ def asked_in(messages: Sequence[Message], at: int) -> list[Asked]:
 def _answer(asked: list[Asked], calls: Sequence[ModelCall]) -> None:
     """Responses are in the inputs of later calls: whole histories, or only what is new."""
     for call in calls:
-        before = [a for a in asked if a.at <= call.start]
+        before = [a for a in asked if a.at <= call.start or _asked_before(a, call)]
         if not before:
             continue
         history = call.facts.input or ()
         aliases = _aliases(before, history)
         responses = [replace(r, id=aliases.get(r.id, r.id)) if r.id else r for m in history for r in m.responses]
         _match_responses(before, responses)
+
+
+def _asked_before(asked: Asked, call: ModelCall) -> bool:
+    """Whether an id tells that a call was asked for before, though that span ended late (an abandoned stream)."""
+    return asked.request.id is not None and asked.by is not None and asked.by.start < call.start
 
 
 def _aliases(asked: Sequence[Asked], history: Sequence[Message]) -> dict[str, str | None]:

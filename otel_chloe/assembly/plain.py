@@ -14,6 +14,7 @@ from otel_chloe.assembly.build import NO_TOOL_SPANS
 from otel_chloe.assembly.modelcalls import stopped_to_ask
 from otel_chloe.assembly.toolcalls import is_mapping
 from otel_chloe.part import AGENT, MODEL, TOOL, Part
+from otel_chloe.record import ASKING
 from otel_chloe.run import End, Run, ToolCall
 
 
@@ -67,26 +68,36 @@ def _told_once(tools: Sequence[Part], models: Sequence[Part]) -> bool:
     return sorted(asked) == sorted(part.name or "" for part in tools)
 
 
-_TYPE = '"type": "tool_call"'
-_TIGHT = '"type":"tool_call"'
+_KNOWN = ("text", "reasoning", "tool_call")
 
 
 def _asked(told: Any) -> list[str] | None:
     """The names that an answer asks for; None where it cannot be told. A text that asks for none is not parsed."""
     if told.__class__ is str:
-        if _TYPE not in told and _TIGHT not in told:
+        if not any(word in told for word in ASKING):
             return [] if told[-1:] == "]" else None
         told = _parsed(told)
     if told.__class__ is not list:
         return None
     names: list[str] = []
     for message in told:
-        names.extend(
-            str(part.get("name"))
-            for part in (message.get("parts", ()) if message.__class__ is dict else ())
-            if part.__class__ is dict and part.get("type") == "tool_call"
-        )
+        if message.__class__ is not dict or "tool_calls" in message:
+            return None
+        found = _asked_by(message.get("parts"))
+        if found is None:
+            return None
+        names += found
     return names
+
+
+def _asked_by(parts: Any) -> list[str] | None:
+    """The names that one message's parts ask for; None where a part is none that we know."""
+    if parts.__class__ is not list:
+        return None
+    kinds = [part.get("type") if part.__class__ is dict else None for part in parts]
+    if not all(kind in _KNOWN for kind in kinds):
+        return None
+    return [str(part.get("name")) for part, kind in zip(parts, kinds, strict=True) if kind == "tool_call"]
 
 
 def _parsed(text: str) -> Any:

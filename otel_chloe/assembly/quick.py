@@ -32,10 +32,8 @@ def plain_calls(held: Sequence[Any], root_id: int, root_scope: str) -> list[str]
         if kind is TOOL:
             tools.append(record)
         elif kind is MODEL:
-            asks = record[9]
-            if asks is not False:
-                asked += requests_in(record)
-                stopped = stopped or asks is True
+            asked += requests_in(record)
+            stopped = stopped or record[9] is True
         else:
             return _NOT_FOR_SURE
     count = len(tools)

@@ -19,7 +19,7 @@ class Group:
     """The spans of one run: its first agent span, the agents that were handed over to, and everything below.
 
     ``root`` is None where the root never ended; then ``parts`` are the spans that name it as their missing parent.
-    ``roots`` are the first agent spans of all groups that were joined to this one. ``bare``: a model call alone.
+    ``roots`` are the roots of all groups that were joined to this one. ``bare``: a model call with nothing above it.
     """
 
     root: Part | None
@@ -53,7 +53,9 @@ def delimit(forest: Forest) -> Delimited:
     groups = [_group(forest, root, owner) for root in roots.values()]
     groups = _link_siblings(forest, groups, kinds)
     groups = _same_missing_parent(forest, groups, kinds)
-    groups.extend(_rootless(loose, forest))
+    rootless = list(_rootless(loose, forest))
+    inside = {id(part) for group in rootless for part in group.parts}
+    groups = [group for group in groups if id(group.root) not in inside] + rootless
     taken = {id(part) for group in groups for part in group.parts}
     left = [part for part in loose if id(part) not in taken]
     return Delimited(

@@ -154,6 +154,7 @@ def tool_call(call: Seen, agent: str | None) -> ToolCall:
     ok = False if failed else next((f.ok for f in told if f.ok is not None), None)
     raw_name = request.name if request is not None else call.part.name
     name = call.part.short_name or call.part.name or ""
+    call_id = next((p.call_id for p in (call.part, *call.folded) if p.call_id), None)
     return ToolCall(
         name,
         _arguments(told, request.arguments if request is not None else None),
@@ -163,7 +164,7 @@ def tool_call(call: Seen, agent: str | None) -> ToolCall:
         ran=_ran(told, ok=ok),
         agent=agent,
         raw_name=raw_name or name,
-        call_id=call.part.call_id or (request.id if request is not None else None),
+        call_id=call_id or (request.id if request is not None else None),
         span_id=f"{call.part.span_id:016x}",
         start_ns=call.part.start,
     )
@@ -204,7 +205,7 @@ def message_call(asked: Asked, agent: str | None, started: Part | None = None) -
         response.result if response is not None else None,
         ok=started.status != ERROR if started is not None else (response.ok if response is not None else None),
         ran=True if started is not None else None,
-        agent=asked.agent or agent,
+        agent=agent,
         raw_name=raw_name,
         source="message",
         call_id=asked.request.id,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from otel_chloe.part import Part
 from otel_chloe.record import Record
-from otel_chloe.run import Run
+from otel_chloe.run import End, Run
+
+SPANS_LATE: Final = "spans_late"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +24,23 @@ class Limits:
     max_open_runs: int = 20_000
     max_open_bytes: int = 256 * 1024 * 1024
     remembered_runs: int = 10_000
+
+    def passed_by(self, tree: Tree) -> End | None:
+        """The limit of its own that a tree went over, if any."""
+        if len(tree.parts) > self.max_spans:
+            return "span_limit"
+        return "byte_limit" if tree.bytes > self.max_bytes else None
+
+    def too_many(self, trees: Mapping[int, Tree]) -> Iterator[Tree]:
+        """The trees to close, the longest idle first, until those that are left keep the limits over all of them."""
+        held = sum(tree.bytes for tree in trees.values())
+        if len(trees) <= self.max_open_runs and held <= self.max_open_bytes:
+            return
+        for tree in sorted(trees.values(), key=lambda t: t.last_s or 0.0):
+            if len(trees) <= self.max_open_runs and held <= self.max_open_bytes:
+                return
+            held -= tree.bytes
+            yield tree
 
 
 class Tree:
@@ -56,12 +76,19 @@ class Tree:
         self.sampled = context[3] & 1 == 1
         self.open: dict[int, Any] = {root_id: span}
         self.parts: list[Part | Record] = []
-        self.newest: Record | None = None
+        self.newest: Any = None  # the model call that may be shortened: a record that is a list
         self.bytes = 0
         self.seen = -1
         self.last_s: float | None = None
         self.origin: Any = None
         self.late = self.orphan = self.closed = self.ours = self.plain_root = self.unhooked = self.watched = False
+
+    def quiet_s(self, now: float) -> float:
+        """For how long nothing has happened in the tree, as far as somebody looked."""
+        events = len(self.parts) + len(self.open) * 1_000_003
+        if events != self.seen or self.last_s is None:
+            self.seen, self.last_s = events, now
+        return now - self.last_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from otel_chloe.conventions.convention import Convention
-from otel_chloe.conventions.values import arguments, mapping, parsed, text
+from otel_chloe.conventions.values import arguments, mapping, parsed, sequence, text
 from otel_chloe.part import AGENT, CHAIN, MODEL, TOOL, AgentFacts, Kind, Part, ToolFacts
 
 RESULT: Final = "anthropic.tool_result.content"
@@ -44,9 +44,9 @@ def tool(part: Part) -> ToolFacts | None:
 def _blocks(value: object) -> Any:
     """Content blocks as the one text that they are, where they are."""
     data = parsed(value)
-    if isinstance(data, list) and len(data) == 1 and (block := mapping(data[0])) and "text" in block:
-        return block["text"]
-    return data
+    blocks = sequence(data) or ()
+    block = mapping(blocks[0]) if len(blocks) == 1 else None
+    return block["text"] if block and "text" in block else data
 
 
 def agent(part: Part) -> AgentFacts | None:

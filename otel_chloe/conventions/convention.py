@@ -12,8 +12,18 @@ from typing import Any
 from otel_chloe.part import AgentFacts, Kind, ModelFacts, Part, ToolFacts
 
 
+def no_kind(attributes: Mapping[str, Any], span_name: str, scope: str) -> None:
+    """Of a convention that only adds content to spans whose kind another one tells."""
+    del attributes, span_name, scope
+
+
+def no_name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> None:
+    """See :func:`no_kind`."""
+    del attributes, span_name, kind
+
+
 def nothing(part: Part) -> None:
-    """A convention that says nothing of such parts in words of its own."""
+    """Of a convention that says nothing of such parts in words of its own."""
     del part
 
 
@@ -28,8 +38,8 @@ class Convention:
 
     title: str
     source: str
-    kind: Callable[[Mapping[str, Any], str, str], Kind | None]
-    name: Callable[[Mapping[str, Any], str, Kind], str | None]
+    kind: Callable[[Mapping[str, Any], str, str], Kind | None] = no_kind
+    name: Callable[[Mapping[str, Any], str, Kind], str | None] = no_name
     tool: Callable[[Part], ToolFacts | None] = nothing
     model: Callable[[Part], ModelFacts | None] = nothing
     agent: Callable[[Part], AgentFacts | None] = nothing

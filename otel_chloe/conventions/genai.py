@@ -13,6 +13,7 @@ from typing import Any, Final
 from otel_chloe import gaps
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.messages import final_text, last_user_text, messages, whole
+from otel_chloe.conventions.span import EventLike
 from otel_chloe.conventions.values import CUT, arguments, parsed, result, text
 from otel_chloe.part import (
     AGENT,
@@ -41,9 +42,7 @@ RESPONSE_ID: Final = "gen_ai.response.id"
 CONVERSATION: Final = "gen_ai.conversation.id"
 INPUT: Final = "gen_ai.input.messages"
 OUTPUT: Final = "gen_ai.output.messages"
-SYSTEM: Final = "gen_ai.system_instructions"
 WORKFLOW_NAME: Final = "gen_ai.workflow.name"
-REFERENCES: Final = ("gen_ai.input.messages.ref", "gen_ai.output.messages.ref")
 
 PLACEHOLDER_NAMES: Final = frozenset({"OpenAI Agent", "agent", "Agent", "unknown", ""})
 """Agent names that an instrumentation writes when it knows none."""
@@ -121,16 +120,19 @@ def error_text(part: Part) -> str | None:
     if part.message:
         return part.message
     for event in part.events:
-        attributes = event.attributes or {}
-        if event.name == "exception" and (found := text(attributes.get("exception.message"))):
+        if event.name == "exception" and (found := text(_said_by(event).get("exception.message"))):
             return found
     return text(part.raw.get("error.type"))
 
 
-def tool_events(events: Iterable[Any]) -> Iterable[tuple[str, Any]]:
+def _said_by(event: EventLike) -> Mapping[str, Any]:
+    return event.attributes or {}
+
+
+def tool_events(events: Iterable[EventLike]) -> Iterable[tuple[str, Any]]:
     """Arguments and result where an instrumentation puts them in span events (deprecated message events)."""
     for event in events:
-        attributes = event.attributes or {}
+        attributes = _said_by(event)
         if event.name == "gen_ai.tool.message" and attributes.get("role") == "tool":
             yield "arguments", attributes.get("content")
         elif event.name == "gen_ai.choice":
@@ -159,13 +161,14 @@ _MESSAGE_EVENTS: Final = {
 DETAILS: Final = "gen_ai.client.inference.operation.details"
 
 
-def event_messages(events: Iterable[Any]) -> tuple[Any, Any]:
+def event_messages(events: Iterable[EventLike]) -> tuple[Any, Any]:
     """Messages in span events: one event a message (deprecated), or one event with all of them."""
     asked: list[dict[str, Any]] = []
     answered: list[dict[str, Any]] = []
-    whole_asked = whole_answered = None
+    whole_asked: Any = None
+    whole_answered: Any = None
     for event in events:
-        attributes = event.attributes or {}
+        attributes = _said_by(event)
         role = _MESSAGE_EVENTS.get(event.name)
         if role is not None:
             asked.append(_event_message(role, attributes, "content"))
@@ -198,7 +201,7 @@ def agent(part: Part) -> AgentFacts | None:
     asked, answered = parsed(asked), parsed(answered)
     given: tuple[Message, ...] | None = messages(asked)
     told = whole(messages(answered))
-    failed = bool(told) and told[-1].finish == "error"
+    failed = told is not None and len(told) > 0 and told[-1].finish == "error"
     return AgentFacts(
         prompt=last_user_text(given),
         output=final_text(told) if not failed else None,

@@ -28,8 +28,9 @@ from otel_chloe.conventions.genai import (
     RESULT,
 )
 from otel_chloe.conventions.reader import TableReader
+from otel_chloe.conventions.values import mapping
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, ASKS, MODEL, TOOL, Part
+from otel_chloe.part import AGENT, ASKS, MODEL, TOOL, Kind, Part
 from otel_chloe.record import (
     AGENT_OF,
     END,
@@ -48,7 +49,7 @@ from otel_chloe.record import (
 
 FINISH: Final = "gen_ai.response.finish_reasons"
 
-OPERATIONS: Final[Mapping[str, Any]] = {
+OPERATIONS: Final[Mapping[Any, Kind]] = {
     "chat": MODEL,
     "generate_content": MODEL,
     "text_completion": MODEL,
@@ -104,7 +105,7 @@ MANY_ATTRIBUTES: Final = 100
 def plain(attributes: Any) -> Mapping[str, Any]:
     """A span's attributes as a plain mapping: its own lookups take a lock each, copying them takes one."""
     try:
-        return attributes.copy()  # type: ignore[no-any-return]
+        return attributes.copy()  # type: ignore[no-any-return]  # a mapping, or anything
     except AttributeError:
         return dict(attributes or {})
 
@@ -134,7 +135,7 @@ def _learn_scope(scope: str) -> bool:
     return found
 
 
-def usual(span: Any) -> Record | None:
+def usual(span: Any) -> Record | None:  # noqa: C901 - every call that it is split into costs the agent's thread
     """An ended span of the SDK as a record, None where it is not usual. The hottest code there is.
 
     An ended span is frozen, so its own slots are read, which is half the work of its properties: they are private, and
@@ -322,4 +323,5 @@ def _fill(part: Part, record: Record, later: dict[int | None, _History]) -> None
 
 
 def _is_answer(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("role") in ("assistant", "model")
+    found = mapping(message)
+    return found is not None and found.get("role") in ("assistant", "model")

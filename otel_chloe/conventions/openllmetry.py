@@ -12,7 +12,7 @@ from typing import Any, Final
 from otel_chloe import gaps
 from otel_chloe.conventions import genai
 from otel_chloe.conventions.convention import Convention
-from otel_chloe.conventions.messages import messages
+from otel_chloe.conventions.messages import last_user_text, messages
 from otel_chloe.conventions.values import CUT, arguments, mapping, one_text, parsed, result, text
 from otel_chloe.part import (
     AGENT,
@@ -107,8 +107,6 @@ def _prompt(given: Any) -> str | None:
     if found is None:
         return given if isinstance(given, str) else None
     if "inputs" in found:
-        from otel_chloe.conventions.messages import last_user_text
-
         return last_user_text(messages(found["inputs"]))
     return one_text(found)
 

@@ -5,25 +5,16 @@ Source: pydantic-ai, docs/logfire.md and ``InstrumentationSettings`` versions 1 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from otel_chloe import gaps
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.messages import last_user_text, messages
 from otel_chloe.conventions.values import CUT, mapping, parsed, sequence
-from otel_chloe.part import AgentFacts, Kind, Part
+from otel_chloe.part import AgentFacts, Part
 
 ALL_MESSAGES: Final = "pydantic_ai.all_messages"
 NEW_INDEX: Final = "pydantic_ai.new_message_index"
-
-
-def kind(attributes: Mapping[str, Any], span_name: str, scope: str) -> Kind | None:
-    del attributes, span_name, scope
-
-
-def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | None:
-    del attributes, span_name, kind
 
 
 def agent(part: Part) -> AgentFacts | None:
@@ -50,6 +41,4 @@ def _input(items: Any) -> Any:
     return first.get("content") if first and isinstance(first.get("content"), (dict, list)) else None
 
 
-PYDANTIC_AI: Final = Convention(
-    title="pydantic-ai", source="https://ai.pydantic.dev/logfire/", kind=kind, name=name, agent=agent
-)
+PYDANTIC_AI: Final = Convention(title="pydantic-ai", source="https://ai.pydantic.dev/logfire/", agent=agent)

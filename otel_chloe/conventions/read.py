@@ -81,11 +81,15 @@ def _recognise(part: Part, span: SpanLike) -> None:
 def read_open(span: SpanLike) -> Part | None:
     """What an open span says so far. Many say nothing before their end: then their name is the best guess."""
     part = read(span)
-    if part is not None and not part.vocabulary and not part.foreign:
-        hint = next((kind for pattern, kind in NAME_HINTS if pattern.match(part.span_name)), None)
+    if part is None:
+        return None
+    part.ended = False
+    if not part.vocabulary and not part.foreign:
+        hint: Kind | None = next((kind for pattern, kind in NAME_HINTS if pattern.match(part.span_name)), None)
         if hint is not None:
             part.kind, part.vocabulary = hint, True
             part.name = GENAI.name(part.raw, part.span_name, hint) or part.span_name.rpartition(".")[0] or None
+            _identify(part)
     return part
 
 

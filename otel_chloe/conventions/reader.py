@@ -34,7 +34,7 @@ class TableReader:
         part.facts = facts = ToolFacts(
             arguments=found.arguments,
             result=found.result,
-            ok=not failed,
+            ok=False if failed else (True if part.ended else None),
             error=found.error or part.message if failed else None,
             ran=found.ran,
             call_id=found.call_id,

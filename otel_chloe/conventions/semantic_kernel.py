@@ -5,24 +5,15 @@ Source: microsoft/semantic-kernel, python/semantic_kernel/utils/telemetry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.genai import ARGUMENTS
 from otel_chloe.conventions.values import arguments, mapping
-from otel_chloe.part import Kind, Part, ToolFacts
+from otel_chloe.part import Part, ToolFacts
 
 SCOPE: Final = "semantic_kernel"
 LEAKED: Final = "instructions_override"
-
-
-def kind(attributes: Mapping[str, Any], span_name: str, scope: str) -> Kind | None:
-    del attributes, span_name, scope
-
-
-def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | None:
-    del attributes, span_name, kind
 
 
 def without_plugin(name: str) -> str:
@@ -43,7 +34,5 @@ def tool(part: Part) -> ToolFacts | None:
 SEMANTIC_KERNEL: Final = Convention(
     title="Semantic Kernel",
     source="https://github.com/microsoft/semantic-kernel/tree/main/python/semantic_kernel/utils/telemetry",
-    kind=kind,
-    name=name,
     tool=tool,
 )

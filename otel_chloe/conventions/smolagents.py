@@ -6,25 +6,16 @@ Source: huggingface/smolagents, src/smolagents/memory.py and agents.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from otel_chloe.conventions import openinference
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.values import mapping
-from otel_chloe.part import CallRequest, Kind, ModelFacts, Part
+from otel_chloe.part import CallRequest, ModelFacts, Part
 
 SCOPE: Final = "openinference.instrumentation.smolagents"
 _TASK: Final = re.compile(r"^New task:\n")
-
-
-def kind(attributes: Mapping[str, Any], span_name: str, scope: str) -> Kind | None:
-    del attributes, span_name, scope
-
-
-def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | None:
-    del attributes, span_name, kind
 
 
 def model(part: Part) -> ModelFacts | None:
@@ -46,6 +37,4 @@ def _own_arguments(request: CallRequest) -> CallRequest:
     return replace(request, arguments={key: value for key, value in given.items() if key != "additional_args"})
 
 
-SMOLAGENTS: Final = Convention(
-    title="smolagents", source="https://github.com/huggingface/smolagents", kind=kind, name=name, model=model
-)
+SMOLAGENTS: Final = Convention(title="smolagents", source="https://github.com/huggingface/smolagents", model=model)

@@ -96,12 +96,7 @@ def arguments(value: object) -> Any:
 
 def _unwrapped(found: Mapping[str, Any]) -> Any:
     inner = found.get("input_str")
-    if (
-        (isinstance(inner, str)
-        and "inputs" not in found)
-        or (isinstance(inner, str)
-        and set(found) > {"input_str", "tags"})
-    ):
+    if isinstance(inner, str) and ("inputs" not in found or set(found) > {"input_str", "tags"}):
         return arguments(inner)
     kwargs = mapping(found.get("kwargs"))
     if kwargs is not None and _WRAPPER_KEYS.issuperset(found):
@@ -138,7 +133,8 @@ def one_text(value: object) -> str | None:
     values = [v for k, v in found.items() if k != "kwargs"] + list((mapping(found.get("kwargs")) or {}).values())
     flat: list[object] = []
     for item in values:
-        flat.extend(sequence(item) or () if isinstance(item, (list, tuple)) else [item])
+        inner = sequence(item)
+        flat.extend([item] if inner is None else inner)
     texts = [v for v in flat if isinstance(v, str) and v]
     others = [v for v in flat if v is not None and not isinstance(v, (str, bool))]
     return texts[0] if len(texts) == 1 and not others and not is_repr(texts[0]) else None

@@ -1,0 +1,67 @@
+"""Loose spans: model and tool spans of no run yet. The run that they belong to may be in another trace, still open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from otel_chloe.assembly.build import Builder
+from otel_chloe.assembly.forest import Forest
+from otel_chloe.assembly.join import join_traces
+from otel_chloe.assembly.runs import Group, delimit
+from otel_chloe.assembly.tree import SPANS_LATE, Closed, Tree
+from otel_chloe.part import MODEL, TOOL, Part
+from otel_chloe.record import START, Record
+
+Loose: TypeAlias = list[tuple[Part, Tree]]
+"""The spans that wait, each with the tree that it was cut from."""
+
+
+def unclaimed(tree: Tree, parts: Sequence[Part], claimed: set[int]) -> Loose:
+    """The model and tool spans of a closed tree that are in none of its runs: those whose ``id()`` is not claimed."""
+    return [(part, tree) for part in parts if part.kind in (MODEL, TOOL) and id(part) not in claimed]
+
+
+def near(loose: Loose, parts: Sequence[Part]) -> list[Part]:
+    """The loose spans that ran while these did: only those can belong to the same run."""
+    start = min((p.start for p in parts), default=0)
+    end = max((p.end for p in parts), default=0)
+    return [p for p, _ in loose if p.start <= end and start <= p.end]
+
+
+def groups_with(forest: Forest, nearby: Sequence[Part]) -> list[Group]:
+    """The runs in a forest of a tree's spans and the loose ones near it. Model calls of the tree's own are left out."""
+    theirs = {id(part) for part in nearby}
+    found = delimit(forest)
+    found.bare_models = [p for p in found.bare_models if id(p) in theirs]
+    return join_traces(found, alone=False)
+
+
+def still_loose(loose: Loose, groups: Iterable[Group]) -> Loose:
+    """What none of the groups has claimed."""
+    claimed = {id(part) for group in groups for part in group.parts}
+    return [(p, t) for p, t in loose if id(p) not in claimed]
+
+
+def unclaimable(loose: Loose, trees: Iterable[Tree]) -> Loose:
+    """What none of the trees that are open can claim: it was over before the first of them began."""
+    since = min((_start_of(tree.parts[0]) for tree in trees if tree.parts), default=None)
+    return [(p, t) for p, t in loose if since is None or p.end < since]
+
+
+def released(ready: Loose, count: Callable[[str, int], None]) -> list[Closed]:
+    """Model spans that nobody claims any more are a run each; tools are late."""
+    forest = Forest([p for p, _ in ready])
+    tree_of = {id(p): t for p, t in ready}
+    found = delimit(forest)
+    groups = join_traces(found, alone=True)
+    claimed = {id(p) for group in groups for p in group.parts}
+    count(SPANS_LATE, sum(id(p) not in claimed for p in found.orphan_tools))
+    return [
+        Closed(Builder(forest, group, "root_ended", complete=True).run(), tree_of[id(group.parts[0])])
+        for group in groups
+    ]
+
+
+def _start_of(held: Part | Record) -> int:
+    return held.start if isinstance(held, Part) else int(held[START])
