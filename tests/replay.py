@@ -71,7 +71,7 @@ class Replay:
             context=self.parent_of(span),
             kind=SpanKind(span.kind.value),
             attributes={key: span.attributes[key] for key in at_start if key in span.attributes},
-            links=[Link(SpanContext(l.context.trace_id, l.context.span_id, is_remote=False)) for l in span.links],
+            links=[Link(SpanContext(k.context.trace_id, k.context.span_id, is_remote=False)) for k in span.links],
             start_time=span.start_time,
         )
 

@@ -10,8 +10,7 @@ from example_programs import ROOT, quoted, rows
 from sink_backend import BROKEN, Backend, a_run
 
 from otel_chloe import gaps, semconv
-from otel_chloe.config import Settings
-from otel_chloe.config import RULES_VARIABLE
+from otel_chloe.config import RULES_VARIABLE, Settings
 from otel_chloe.sinks import Watched, mark_attributes
 
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]

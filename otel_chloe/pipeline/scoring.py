@@ -118,11 +118,14 @@ class Pipeline:
 
     def _emit(self, closed: Iterable[Closed]) -> None:
         for each in closed:
-            try:
-                found = outcomes(each.run, self.rules)
-                self._sinks.emit(each.run, found, origin=each.tree.origin)
-            except Exception as error:  # noqa: BLE001 - one run that cannot be scored must not take others with it
-                self.health.failed("scoring a run", error)
+            self._score(each)
+
+    def _score(self, closed: Closed) -> None:
+        try:
+            found = outcomes(closed.run, self.rules)
+            self._sinks.emit(closed.run, found, origin=closed.tree.origin)
+        except Exception as error:  # noqa: BLE001 - one run that cannot be scored must not take others with it
+            self.health.failed("scoring a run", error)
 
     def _forbidden(self, item: Forbidden) -> None:
         """Counts a broken must_not_call now, for an alert that need not wait for the run's end."""

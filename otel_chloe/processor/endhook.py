@@ -35,7 +35,7 @@ class EndHook:
         self._tree = tree
         self._inner = inner
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: Any, **kwargs: Any) -> None:  # noqa: C901 - one straight way through, on the agent's thread
         span = self._span()
         if span is None:
             return
@@ -56,7 +56,7 @@ class EndHook:
                 else:
                     span.end = inner
             if inner is None:
-                type(span).end(span, *args, **kwargs)
+                type(span).end(span, *args, **kwargs)  # pyright: ignore[reportUnknownMemberType] - of any span class
             else:
                 inner(*args, **kwargs)
 

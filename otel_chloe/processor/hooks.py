@@ -4,6 +4,9 @@ The hooks never raise, never wait, and take no lock: a garbage-collection finali
 span while a hook runs, on the same thread.
 """
 
+# pyright: reportPrivateUsage=false
+# The SDK's own slots are read on purpose: its properties cost half the time that a hook takes, on the agent's thread.
+
 from __future__ import annotations
 
 import os
@@ -94,7 +97,6 @@ class ScoringSpanProcessor(SpanProcessor):
                 on_provider=on_provider,
             )
 
-        self._settings = chosen
         self._pipeline = Pipeline(self._rules, chosen, read_open, expand, sinks)
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
@@ -116,29 +118,30 @@ class ScoringSpanProcessor(SpanProcessor):
             if tree is None:
                 self._first(span, parent_context)
                 return
-            span_id = span._context[1]
+            span_id = span._context[1]  # type: ignore[index]  # never None while it starts
             tree.open[span_id] = span
             self._tree_of[span_id] = tree
             if tree.watched and _looks_like_agent(span):
                 self._marks.hook(span, tree)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a guard: the agent goes on, whatever scoring it does
             self._guard("on_start", error)
 
     def _on_ending(self, span: Span) -> None:
         try:
             if not span.is_recording():
                 # This SDK freezes a span before it asks: never to be asked again.
-                self._on_ending = super()._on_ending  # type: ignore[method-assign]
+                self._on_ending = super()._on_ending  # type: ignore[method-assign]  # of this processor alone
                 return
-            tree = self._tree_of.get(span.context.span_id)
-            if tree is not None and span.context.span_id == tree.root_id:
+            span_id = span.context.span_id  # pyright: ignore[reportOptionalMemberAccess] - a live span has one
+            tree = self._tree_of.get(span_id)
+            if tree is not None and span_id == tree.root_id:
                 self._marks.write(span, tree)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - see on_start
             self._guard("_on_ending", error)
 
     def on_end(self, span: ReadableSpan) -> None:
         try:
-            tree = self._tree_of.pop(span._context[1], None)
+            tree = self._tree_of.pop(span._context[1], None)  # type: ignore[index]  # an SDK's span has one
             if tree is None:
                 return
             record = usual(span)
@@ -154,7 +157,7 @@ class ScoringSpanProcessor(SpanProcessor):
                 self._closing(tree)
             if full:
                 self._pipeline.worker.hand_over(Full(tree))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - see on_start
             self._guard("on_end", error)
 
     def _part(self, tree: Tree, span: ReadableSpan) -> None:
@@ -206,13 +209,13 @@ class ScoringSpanProcessor(SpanProcessor):
 
     # --- the marks on the span ---------------------------------------------------------------------------------------
 
-    def _first(self, span: Span, parent_context: Context | None) -> None:
+    def _first(self, span: Span, parent_context: Context | None) -> None:  # noqa: C901 - each split is a call more
         """A span with no open span of ours above it: the root of a tree, or nothing of ours."""
         scope = span._instrumentation_scope
         scope_name = scope.name if scope is not None else ""
         if scope_name == SCOPE:
             return
-        attributes = span._attributes._dict  # nobody else has the span yet
+        attributes = span._attributes._dict  # type: ignore[union-attr]  # nobody else has the span yet
         kind: Kind = OTHER
         plain_root = is_usual(attributes, AGENT)
         if plain_root:
@@ -244,7 +247,7 @@ class ScoringSpanProcessor(SpanProcessor):
         waiting = self._assembler.tree_with(parent.trace_id, parent.span_id)
         if waiting is None:
             return False
-        self._assembler.started(waiting, span._context.span_id, span)
+        self._assembler.started(waiting, span._context.span_id, span)  # type: ignore[union-attr]  # see on_start
         return True
 
     def _write_live(self, tree: Tree) -> None:

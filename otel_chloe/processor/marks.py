@@ -1,10 +1,13 @@
 """Marks on the agent span itself: written in the last moment before it ends."""
 
+# pyright: reportPrivateUsage=false
+# The SDK's own slots are read on purpose: the public ways take a lock and check or copy what is known to be right.
+
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import time_ns
-from typing import Final
+from typing import Any, Final
 
 from opentelemetry.sdk.trace import Span
 
@@ -25,7 +28,7 @@ MOST_DEPTH: Final = 64
 
 
 class SpanMarks:
-    """Scores the run that hangs on a span when the span ends, as far as it is known then, and writes its marks on it."""
+    """Scores the run that hangs on a span when the span ends, as far as it is known, and writes its marks on it."""
 
     __slots__ = ("_assembler", "_health", "_reasons", "_rules", "failed")
 
@@ -45,7 +48,7 @@ class SpanMarks:
 
     def hook(self, span: Span, tree: Tree) -> None:
         """Have :meth:`write` called when the span's own ``end()`` is, while it still takes attributes."""
-        inner = span.end
+        inner: Any = span.end
         if getattr(inner, "__func__", None) is type(span).end:
             inner = None  # the span's own method: held by the hook, it would hold the span
         try:
@@ -56,10 +59,10 @@ class SpanMarks:
     def hook_above(self, tree: Tree, parent_id: int | None) -> None:
         """Hook the open spans above a tool or model span: one of them may turn out to be an agent only at its end."""
         for _ in range(MOST_DEPTH):
-            span = tree.open.get(parent_id) if parent_id != tree.root_id else None
+            span = tree.open.get(parent_id) if parent_id != tree.root_id else None  # type: ignore[arg-type]  # None: none
             if span is None:
                 return
-            if getattr(span.end, "__func__", None) is type(span).end:
+            if getattr(span.end, "__func__", None) is type(span).end:  # pyright: ignore[reportUnknownMemberType] - any span
                 self.hook(span, tree)
             parent_id = span.parent.span_id if span.parent is not None else None
 
@@ -68,7 +71,7 @@ class SpanMarks:
         if tree.closed or not span.is_recording():
             return
         try:
-            known = span._attributes._dict.copy()
+            known = span._attributes._dict.copy()  # type: ignore[union-attr]  # else the public way is taken
         except AttributeError:
             known = plain(span.attributes)
         attributes = self._plain(span, tree, known) if tree.plain_root else None
@@ -88,7 +91,7 @@ class SpanMarks:
         verdict = attributes.get(CHLOE_PASSED)
         return {CHLOE_PASSED: verdict} if room > 0 and verdict is not None else {}
 
-    def _plain(self, span: Span, tree: Tree, known: object) -> dict[str, Value] | None:
+    def _plain(self, span: Span, tree: Tree, known: Mapping[str, Any]) -> dict[str, Value] | None:
         """The attributes of a plain run that keeps its rules: the usual case, and short. None where it takes more."""
         root_id = tree.root_id
         if len(tree.open) != 1 or root_id not in tree.open:
@@ -101,7 +104,7 @@ class SpanMarks:
             return {}
         if held.expectations is not None or held.calls is None:
             return None
-        names = plain_calls(tree.parts, root_id, span.instrumentation_scope.name)
+        names = plain_calls(tree.parts, root_id, span.instrumentation_scope.name)  # type: ignore[union-attr]  # a Tracer's
         if names is None:
             return None
         short = [short_name(name) for name in names]
@@ -130,7 +133,7 @@ def _put(span: Span, attributes: dict[str, Value]) -> None:
     ``set_attributes`` takes a lock and checks each value, a fifth of all that a run costs here. The store is private:
     where it looks any different, and where values are cut, the public way is taken.
     """
-    store = getattr(span, "_attributes", None)
+    store: Any = getattr(span, "_attributes", None)
     try:
         if store.max_value_len is None and store._immutable is False:
             store._dict.update(attributes)
