@@ -18,7 +18,7 @@ from otel_chloe.assembly.over import is_over, is_whole, works
 from otel_chloe.assembly.plain import plain_run
 from otel_chloe.assembly.runs import Group, delimit, hands_over
 from otel_chloe.assembly.tree import SPANS_LATE, Closed, Limits, Tree
-from otel_chloe.part import AGENT, MODEL, OTHER, Part
+from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
 from otel_chloe.record import SPAN_ID, Record, repeats, shorten
 from otel_chloe.run import End, Run
 
@@ -130,12 +130,33 @@ class RunAssembler:
             if group.root is ending or ending in group.agents:
                 if hands_over(group, ending):
                     return None
-                top = not any(works(above, parts) for above in forest.above(ending))
-                return Builder(forest, group, "root_ended", complete=True).run(), top
+                if any(works(above, parts) for above in forest.above(ending)):
+                    own = Group(ending, [ending], [ending, *forest.below(ending)])
+                    return self._run_so_far(forest, own), False
+                return self._run_so_far(forest, group), True
             if ending in group.parts and ending.kind is AGENT:
-                whole = Builder(forest, group, "root_ended", complete=True).run()
+                whole = self._run_so_far(forest, group)
                 return next(((sub, False) for sub in whole.sub_runs if sub.span_id == f"{ending.span_id:016x}"), None)
         return None
+
+    def _run_so_far(self, forest: Forest, group: Group) -> Run:
+        """A run whose root ends now. What is still open below it may yet turn out to be a call."""
+        builder = Builder(forest, group, "root_ended", complete=True)
+        wanted = builder.wanted()
+        elsewhere = self._bare_tools(wanted) if wanted else []
+        if elsewhere:
+            group.parts.extend(elsewhere)
+            builder = Builder(forest, group, "root_ended", complete=True)
+        builder.complete = not builder.may_go_on()
+        return builder.run()
+
+    def _bare_tools(self, wanted: set[str]) -> list[Part]:
+        """The tool spans with these call ids that have traces of their own: tools in threads without a context."""
+        found = [part for part, _ in list(self._loose) if part.kind is TOOL]
+        for tree in list(self.trees.values()):
+            if not tree.plain_root and len(tree.parts) == 1:
+                found += [part for part in self._parts(tree, tree.parts) if part.kind is TOOL]
+        return [part for part in found if part.call_id in wanted]
 
     def closing(self, tree: Tree) -> None:
         """An agent span or the root of a tree ended: it closes once nothing comes any more."""

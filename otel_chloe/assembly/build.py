@@ -9,9 +9,9 @@ from otel_chloe import gaps
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_in, model_calls, stopped_to_ask
 from otel_chloe.assembly.runs import Group
-from otel_chloe.assembly.toolcalls import match_asked, message_call, models_of, seen_calls, tool_call
+from otel_chloe.assembly.toolcalls import Seen, match_asked, message_call, models_of, seen_calls, tool_call
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, CHAIN, ERROR, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.part import AGENT, CHAIN, ERROR, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
 from otel_chloe.run import End, Gap, Run, ToolCall
 
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
@@ -85,6 +85,15 @@ class Builder:
             if above.kind is AGENT and above.name:
                 return Run(agent=above.name, trace_id=f"{above.trace_id:032x}", span_id=f"{above.span_id:016x}")
         return self.named_run()
+
+    def may_go_on(self) -> bool:
+        """Whether spans of the run are open that may turn out to be calls, or to ask for some."""
+        return any(not part.ended and not part.foreign and part.kind in (OTHER, MODEL) for part in self.group.parts)
+
+    def wanted(self) -> set[str]:
+        """The ids of calls that were asked for and that no span and no answer tells of."""
+        left = match_asked([Seen(seen.part, seen.folded) for seen in self.seen], asked_calls(self.calls))
+        return {request.request.id for request in left if request.request.id and not request.answered}
 
     def name_of(self, part: Part | None, facts: AgentFacts) -> str | None:
         if part is None:

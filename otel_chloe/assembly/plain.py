@@ -15,10 +15,10 @@ from otel_chloe.assembly.modelcalls import stopped_to_ask
 from otel_chloe.assembly.toolcalls import is_mapping
 from otel_chloe.part import AGENT, MODEL, TOOL, Part
 from otel_chloe.record import ASKING
-from otel_chloe.run import End, Run, ToolCall
+from otel_chloe.run import Run, ToolCall
 
 
-def plain_run(parts: Sequence[Part], end: End = "root_ended") -> Run | None:
+def plain_run(parts: Sequence[Part]) -> Run | None:
     """The run that some parts are, where it is plain and whole; else None."""
     root = next((part for part in parts if part.kind is AGENT), None)
     if root is None or not root.named or not _is_usual(root) or any(s in root.scope for s in NO_TOOL_SPANS):
@@ -37,7 +37,7 @@ def plain_run(parts: Sequence[Part], end: End = "root_ended") -> Run | None:
     tools.sort(key=_by_start)
     if not _told_once(tools, models):
         return None
-    return _run(root, tools, parts, end)
+    return _run(root, tools, parts)
 
 
 def _is_usual(part: Part) -> bool:
@@ -107,7 +107,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _run(root: Part, tools: Sequence[Part], parts: Sequence[Part], end: End) -> Run | None:
+def _run(root: Part, tools: Sequence[Part], parts: Sequence[Part]) -> Run | None:
     facts = root.reader.agent(root)
     if facts.prompt is None or facts.output is None or facts.gaps or facts.messages:
         return None
@@ -136,7 +136,6 @@ def _run(root: Part, tools: Sequence[Part], parts: Sequence[Part], end: End) -> 
         prompt=facts.prompt,
         output=facts.output,
         tool_calls=tuple(calls),
-        end=end,
         trace_id=f"{root.trace_id:032x}",
         span_id=span_id,
         mark_span_id=span_id,

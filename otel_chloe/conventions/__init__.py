@@ -5,25 +5,14 @@ from __future__ import annotations
 from otel_chloe.conventions.genai import AGENT_NAME, PLACEHOLDER_NAMES
 from otel_chloe.conventions.keep import USUAL_KEYS, expand, is_usual, plain, usual
 from otel_chloe.conventions.read import read, read_open, slim
-from otel_chloe.conventions.table import (
-    CONVENTIONS,
-    FOREIGN_KEYS,
-    PSEUDO_TOOLS,
-    is_foreign,
-    is_named,
-    is_silent,
-    kind_of,
-)
+from otel_chloe.conventions.table import FOREIGN_KEYS, is_named, is_silent, kind_of
 
 __all__ = [
     "AGENT_NAME",
-    "CONVENTIONS",
     "FOREIGN_KEYS",
     "PLACEHOLDER_NAMES",
-    "PSEUDO_TOOLS",
     "USUAL_KEYS",
     "expand",
-    "is_foreign",
     "is_named",
     "is_silent",
     "is_usual",

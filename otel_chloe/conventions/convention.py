@@ -1,6 +1,6 @@
 """What a convention is: how one vocabulary names the kind of a span, who it is about, and its content.
 
-Adding one is a module with these functions, a row in the table of :mod:`otel_chloe.conventions`, and recorded spans.
+Adding one is a module with these functions, a row in :mod:`otel_chloe.conventions.table`, and recorded spans.
 """
 
 from __future__ import annotations

@@ -42,6 +42,8 @@ from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Origin, Sinks, origin_of
 
+_FOREIGN_KINDS: Final = frozenset({SpanKind.SERVER, SpanKind.PRODUCER, SpanKind.CONSUMER})
+"""Kinds of spans that are of another trade where they say nothing at their start. A CLIENT may yet be a model call."""
 MOST_NAMES: Final = 10_000
 """Names of harmless tools that are remembered."""
 
@@ -107,6 +109,7 @@ class ScoringSpanProcessor(SpanProcessor):
         self._names_agents = bool(self._rules.agents)
         self._scores = self._rules.everyone is not None or self._names_agents
         self._origin: Origin | None = None
+        self._shut = False
 
     # --- hooks -------------------------------------------------------------------------------------------------------
 
@@ -213,8 +216,8 @@ class ScoringSpanProcessor(SpanProcessor):
         """A span with no open span of ours above it: the root of a tree, or nothing of ours."""
         scope = span._instrumentation_scope
         scope_name = scope.name if scope is not None else ""
-        if scope_name == SCOPE:
-            return
+        if scope_name == SCOPE or self._shut or span._context[1] in self._tree_of:  # type: ignore[index]
+            return  # our own, after the shutdown, or told twice: the processor was added twice
         attributes = span._attributes._dict  # type: ignore[union-attr]  # nobody else has the span yet
         kind: Kind = OTHER
         plain_root = is_usual(attributes, AGENT)
@@ -222,7 +225,7 @@ class ScoringSpanProcessor(SpanProcessor):
             kind = AGENT
         elif not is_silent(attributes, span._name, scope_name):
             kind, _ = kind_of(attributes, span._name, scope_name)
-        elif span._kind is not SpanKind.INTERNAL or not FOREIGN_KEYS.isdisjoint(attributes):
+        elif span._kind in _FOREIGN_KINDS or not FOREIGN_KEYS.isdisjoint(attributes):
             return
         parent = span._parent
         orphan = False
@@ -274,6 +277,7 @@ class ScoringSpanProcessor(SpanProcessor):
 
     def shutdown(self) -> None:
         """Close all runs and hand their marks to the providers, within ``shutdown_s``. Later spans are left alone."""
+        self._shut = True
         self._pipeline.shutdown()
 
     def stats(self) -> dict[str, int]:

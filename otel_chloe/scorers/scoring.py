@@ -11,7 +11,6 @@ from otel_chloe.mark import Mark, Outcome, Unscored
 from otel_chloe.run import Run
 from otel_chloe.scorers.calls import calls
 
-CALLS: Final = "calls"
 EXPECTATIONS: Final = "expectations"
 
 _MEANING: Final = "1"
