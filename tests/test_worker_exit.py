@@ -184,7 +184,6 @@ def test_work_goes_on_where_the_system_has_no_more_threads():
 
 def test_ctrl_c_ends_the_wait_at_exit():
     script = """
-    import atexit
     stuck = threading.Event()
     def take(item):
         stuck.set()
@@ -192,7 +191,7 @@ def test_ctrl_c_ends_the_wait_at_exit():
     worker = make(take, shutdown_s=600)
     worker.hand_over(1)
     stuck.wait(20)
-    atexit.register(say, "leaving")
+    say("leaving")
     """
     program = [sys.executable, "-c", textwrap.dedent(SCRIPT_START + script)]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:

@@ -73,7 +73,7 @@ class RunAssembler:
 
     def tree_with(self, trace_id: int, span_id: int) -> Tree | None:
         """The tree, still waiting to be closed, in which a span has ended. Only for spans whose parent is over."""
-        for tree in list(self.trees.values()):
+        for tree in self.trees.copy().values():
             if tree.trace_id == trace_id and any(_id_of(held) == span_id for held in tree.parts):
                 return tree
         return None
@@ -153,7 +153,7 @@ class RunAssembler:
     def _bare_tools(self, wanted: set[str]) -> list[Part]:
         """The tool spans with these call ids that have traces of their own: tools in threads without a context."""
         found = [part for part, _ in list(self._loose) if part.kind is TOOL]
-        for tree in list(self.trees.values()):
+        for tree in self.trees.copy().values():
             if not tree.plain_root and len(tree.parts) == 1:
                 found += [part for part in self._parts(tree, tree.parts) if part.kind is TOOL]
         return [part for part in found if part.call_id in wanted]
@@ -173,7 +173,7 @@ class RunAssembler:
     def due(self, now: float, now_ns: int) -> list[Closed]:
         """The runs that are over at this time. Idempotent; a passed deadline is never moved."""
         found: list[Closed] = []
-        for tree in list(self._closing.values()):
+        for tree in self._closing.copy().values():
             if tree.quiet_s(now) >= self.limits.settle_s:
                 found += self._close(tree, now_ns, "settled", everything=False)
         if self._next_sweep_s is None or now >= self._next_sweep_s:
@@ -187,13 +187,13 @@ class RunAssembler:
 
     def flush(self, now_ns: int) -> list[Closed]:
         """Closes every run whose root has ended, without waiting."""
-        found = [closed for tree in list(self._closing.values()) for closed in self._close(tree, now_ns, "settled")]
+        found = [closed for tree in self._closing.copy().values() for closed in self._close(tree, now_ns, "settled")]
         return found + self._release_loose(everything=True)
 
     def close_all(self, now_ns: int) -> list[Closed]:
         """Closes everything, finished or not."""
         found = self.flush(now_ns)
-        for tree in list(self.trees.values()):
+        for tree in self.trees.copy().values():
             found += self._close(tree, now_ns, "shutdown", everything=True)
         self._over.let_all_go()
         return found + self._release_loose(everything=True)
@@ -209,7 +209,7 @@ class RunAssembler:
     def _sweep(self, now: float, now_ns: int) -> list[Closed]:
         """Closes what is idle for too long, and what goes over a limit: the longest idle first."""
         found: list[Closed] = []
-        for tree in list(self.trees.values()):
+        for tree in self.trees.copy().values():
             idle = tree.quiet_s(now) >= self.limits.idle_s
             end: End | None = self.limits.passed_by(tree) or ("idle_timeout" if idle else None)
             if end is not None:
@@ -318,7 +318,7 @@ class RunAssembler:
 
     def _release_loose(self, *, everything: bool) -> list[Closed]:
         """Closes the loose spans that no open run can claim any more."""
-        ready = self._loose if everything else unclaimable(self._loose, self.trees.values())
+        ready = self._loose if everything else unclaimable(self._loose, self.trees.copy().values())
         if not ready:
             return []
         taken = {id(p) for p, _ in ready}

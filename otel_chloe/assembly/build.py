@@ -7,9 +7,10 @@ from typing import Any
 
 from otel_chloe import gaps
 from otel_chloe.assembly.forest import Forest
+from otel_chloe.assembly.match import match_asked
 from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_in, model_calls, stopped_to_ask
 from otel_chloe.assembly.runs import Group
-from otel_chloe.assembly.toolcalls import Seen, match_asked, message_call, models_of, seen_calls, tool_call
+from otel_chloe.assembly.toolcalls import Seen, message_call, models_of, seen_calls, tool_call
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, CHAIN, ERROR, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
 from otel_chloe.run import End, Gap, Run, ToolCall

@@ -100,11 +100,13 @@ class Asked:
 def asked_calls(calls: Sequence[ModelCall]) -> list[Asked]:
     """The calls that model outputs ask for, each with its response from a later input where there is one."""
     found: list[Asked] = []
+    ids: set[str] = set()
     for call in calls:
         agent = next((p.agent for p in call.parts if p.agent), None)
         for message in call.facts.output or ():
             for request in message.requests:
-                if not request.id or all(known.request.id != request.id for known in found):
+                if not request.id or request.id not in ids:
+                    ids.add(request.id or "")
                     found.append(Asked(request, call.end, agent=agent, by=call.parts[0]))
     _answer(found, calls)
     return found
@@ -119,14 +121,18 @@ def asked_in(messages: Sequence[Message], at: int) -> list[Asked]:
 
 def _answer(asked: list[Asked], calls: Sequence[ModelCall]) -> None:
     """Responses are in the inputs of later calls: whole histories, or only what is new."""
+    known = {a.request.id for a in asked}
+    aliases: dict[str, str | None] = {}
+    waiting = asked
     for call in calls:
-        before = [a for a in asked if a.at <= call.start or _asked_before(a, call)]
+        before = [a for a in waiting if a.at <= call.start or _asked_before(a, call)]
         if not before:
             continue
         history = call.facts.input or ()
-        aliases = _aliases(before, history)
+        _find_aliases(aliases, before, history, known)
         responses = [replace(r, id=aliases.get(r.id, r.id)) if r.id else r for m in history for r in m.responses]
         _match_responses(before, responses)
+        waiting = [a for a in waiting if not a.answered]
 
 
 def _asked_before(asked: Asked, call: ModelCall) -> bool:
@@ -134,19 +140,18 @@ def _asked_before(asked: Asked, call: ModelCall) -> bool:
     return asked.request.id is not None and asked.by is not None and asked.by.start < call.start
 
 
-def _aliases(asked: Sequence[Asked], history: Sequence[Message]) -> dict[str, str | None]:
-    """Ids in a history that name a call under another id than the output did (OpenAI's item ids)."""
-    known = {a.request.id for a in asked}
+def _find_aliases(
+    aliases: dict[str, str | None], asked: Sequence[Asked], history: Sequence[Message], known: set[str | None]
+) -> None:
+    """Adds the ids in a history that name a call under another id than the output did (OpenAI's item ids)."""
     free = list(asked)
-    found: dict[str, str | None] = {}
     for request in (r for m in history for r in m.requests):
-        if request.id is None or request.id in known:
+        if request.id is None or request.id in known or request.id in aliases:
             continue
         twin = next((a for a in free if _alike(a.request, request)), None)
         if twin is not None:
             free.remove(twin)
-            found[request.id] = twin.request.id
-    return found
+            aliases[request.id] = twin.request.id
 
 
 def _alike(one: CallRequest, other: CallRequest) -> bool:

@@ -12,6 +12,9 @@ from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, ERROR, MODEL, TOOL, WITHHELD, Part, ToolFacts
 from otel_chloe.run import ToolCall
 
+_MOST_TOGETHER = 128
+"""Calls of one tool that run at the same time and are looked through for the same call of another instrumentation."""
+
 
 @dataclass(slots=True)
 class Seen:
@@ -24,37 +27,70 @@ class Seen:
 
 def seen_calls(forest: Forest, tools: Iterable[Part], models: Sequence[Part] = ()) -> list[Seen]:
     """The calls among tool parts, in the order they started, doubled spans folded."""
-    calls: list[Seen] = []
+    ordered = sorted(tools, key=lambda p: (p.start, -p.end))
+    calls = _Calls(models, one_scope=len({p.scope for p in ordered}) <= 1)
     later: list[Part] = []
-    holder: dict[int, Seen] = {}
-    for part in sorted(tools, key=lambda p: (p.start, -p.end)):
+    for part in ordered:
         outer = _same_call_above(forest, part)
-        if outer is not None and id(outer) in holder:
-            holder[id(part)] = holder[id(outer)]
-            holder[id(outer)].folded.append(part)
+        if outer is not None and calls.has(outer):
+            calls.fold(part, calls.of(outer))
         elif part.mcp:
             later.append(part)
         else:
-            _place(part, calls, holder, models)
+            calls.place(part)
     for part in later:
         outer = _same_call_above(forest, part)
-        if outer is not None and id(outer) in holder:
-            holder[id(part)] = holder[id(outer)]
-            holder[id(outer)].folded.append(part)
+        if outer is not None and calls.has(outer):
+            calls.fold(part, calls.of(outer))
         else:
-            _place(part, calls, holder, models)
-    calls.sort(key=lambda c: (c.part.start, c.part.span_id))
-    return calls
+            calls.place(part)
+    return sorted(calls.found, key=lambda c: (c.part.start, c.part.span_id))
 
 
-def _place(part: Part, calls: list[Seen], holder: dict[int, Seen], models: Sequence[Part]) -> None:
-    twin = _twin(part, calls, models)
-    if twin is None:
-        twin = Seen(part)
-        calls.append(twin)
-    else:
-        twin.folded.append(part)
-    holder[id(part)] = twin
+class _Calls:
+    """The calls found so far, indexed: a run of ten thousand tools must not compare each with each."""
+
+    def __init__(self, models: Sequence[Part], *, one_scope: bool) -> None:
+        self.found: list[Seen] = []
+        self._models = models
+        self._one_scope = one_scope
+        self._holder: dict[int, Seen] = {}
+        self._by_id: dict[tuple[str | None, str], list[Seen]] = {}
+        self._by_name: dict[str | None, list[Seen]] = {}
+
+    def has(self, part: Part) -> bool:
+        return id(part) in self._holder
+
+    def of(self, part: Part) -> Seen:
+        return self._holder[id(part)]
+
+    def fold(self, part: Part, call: Seen) -> None:
+        call.folded.append(part)
+        self._holder[id(part)] = call
+        self._index(part, call)
+
+    def place(self, part: Part) -> None:
+        twin = self._twin(part)
+        if twin is not None:
+            self.fold(part, twin)
+            return
+        call = Seen(part)
+        self.found.append(call)
+        self._holder[id(part)] = call
+        self._by_name.setdefault(part.short_name, []).append(call)
+        self._index(part, call)
+
+    def _index(self, part: Part, call: Seen) -> None:
+        if part.call_id:
+            self._by_id.setdefault((call.part.short_name, part.call_id), []).append(call)
+
+    def _twin(self, part: Part) -> Seen | None:
+        """The call that another span already tells of: same id, or another instrumentation's span at the same time."""
+        near: list[Seen] = self._by_id.get((part.short_name, part.call_id), []) if part.call_id else []
+        if part.mcp or not self._one_scope:
+            near = [*near, *self._by_name.get(part.short_name, [])[-_MOST_TOGETHER:]]
+        fitting = (call for call in near if _is_twin(call, part, self._models))
+        return max(fitting, key=lambda call: _fits(call, part), default=None)
 
 
 def _same_call_above(forest: Forest, part: Part) -> Part | None:
@@ -65,17 +101,6 @@ def _same_call_above(forest: Forest, part: Part) -> Part | None:
         if above.kind is TOOL:
             return above if above.short_name == part.short_name else None
     return None
-
-
-def _twin(part: Part, calls: list[Seen], models: Sequence[Part]) -> Seen | None:
-    """The call that another span already tells of: same id, or another instrumentation's span at the same time."""
-    best: Seen | None = None
-    for call in calls:
-        if call.part.short_name != part.short_name or not _is_twin(call, part, models):
-            continue
-        if best is None or _fits(call, part) > _fits(best, part):
-            best = call
-    return best
 
 
 def _fits(call: Seen, part: Part) -> tuple[bool, int]:
@@ -111,43 +136,14 @@ def _arguments_agree(one: Part, other: Part) -> bool:
     return not is_mapping(a) or not is_mapping(b) or a == b
 
 
-def match_asked(calls: list[Seen], asked: list[Asked]) -> list[Asked]:
-    """Give each call the request that asked for it; returns the requests that no span tells of."""
-    left = list(asked)
-    for rule in (_same_id, _same_arguments, _same_name):
-        for call in calls:
-            if call.asked is None:
-                found = next((a for a in left if rule(call, a)), None)
-                if found is not None:
-                    call.asked = found
-                    left.remove(found)
-    return left
-
-
-def _same_id(call: Seen, asked: Asked) -> bool:
-    wanted = asked.request.id
-    if wanted is None:
-        return False
-    ids = {p.call_id for p in (call.part, *call.folded) if p.call_id}
-    return wanted in ids if ids else wanted == _facts(call).call_id
-
-
-def _same_arguments(call: Seen, asked: Asked) -> bool:
-    return _same_name(call, asked) and _facts(call).arguments == asked.request.arguments
-
-
-def _same_name(call: Seen, asked: Asked) -> bool:
-    names = {n for p in (call.part, *call.folded) for n in (p.name, p.short_name)}
-    return asked.request.name in names or short_name(asked.request.name) in names
-
-
-def _facts(call: Seen) -> ToolFacts:
+def facts_of(call: Seen) -> ToolFacts:
+    """What a call's main span says."""
     return call.part.reader.tool(call.part)
 
 
 def tool_call(call: Seen, agent: str | None) -> ToolCall:
     """A call as the run gives it: what its main span says, completed by the folded spans and by the request."""
-    told = [_facts(call), *(p.reader.tool(p) for p in call.folded)]
+    told = [facts_of(call), *(p.reader.tool(p) for p in call.folded)]
     request = call.asked.request if call.asked is not None else None
     response = call.asked.response if call.asked is not None else None
     failed = any(f.ok is False for f in told) or (response is not None and response.ok is False)

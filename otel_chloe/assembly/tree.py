@@ -33,10 +33,12 @@ class Limits:
 
     def too_many(self, trees: Mapping[int, Tree]) -> Iterator[Tree]:
         """The trees to close, the longest idle first, until those that are left keep the limits over all of them."""
-        held = sum(tree.bytes for tree in trees.values())
+        # Hooks open trees meanwhile.
+        now = dict(trees)
+        held = sum(tree.bytes for tree in now.values())
         if len(trees) <= self.max_open_runs and held <= self.max_open_bytes:
             return
-        for tree in sorted(trees.values(), key=lambda t: t.last_s or 0.0):
+        for tree in sorted(now.values(), key=lambda t: t.last_s or 0.0):
             if len(trees) <= self.max_open_runs and held <= self.max_open_bytes:
                 return
             held -= tree.bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .worker import Work, Worker
+from .work import Work
+from .worker import Worker
 
 __all__ = ["Work", "Worker"]

@@ -49,6 +49,7 @@ class Process(Generic[T]):
     __slots__ = (
         "_children",
         "_stops",
+        "exit_by",
         "exits",
         "gave_up",
         "ident",
@@ -70,6 +71,8 @@ class Process(Generic[T]):
         self.retry_at: float | None = None
         self.woken = False
         self.gave_up = False
+        self.exit_by: float | None = None
+        """By when the interpreter's exit must be over, once it has begun."""
         self.exits: list[Callable[[], None]] = []
         self._stops: dict[str, Request] = {}
         self._children: dict[int, Process[T]] = {}

@@ -12,7 +12,8 @@ from otel_chloe.config import AgentRules, Rules, Settings
 from otel_chloe.health import Health
 from otel_chloe.mark import Violation
 from otel_chloe.part import Part
-from otel_chloe.pipeline.worker import Work, Worker
+from otel_chloe.pipeline.work import Work
+from otel_chloe.pipeline.worker import Worker
 from otel_chloe.record import Record
 from otel_chloe.run import Run
 from otel_chloe.scorers import outcomes

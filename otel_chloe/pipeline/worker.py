@@ -19,7 +19,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import islice
 from queue import Empty
 from typing import Final, Generic, TypeVar
@@ -34,7 +34,9 @@ from opentelemetry.context import (
 
 from otel_chloe.health import Health
 
+from .exits import before_exit_handlers
 from .process import Process, Request
+from .work import Work
 
 T = TypeVar("T")
 
@@ -49,24 +51,6 @@ _MOST_WAIT_S: Final = 3_600.0
 """A wake-up with nothing to do is harmless; a wait beyond the platform's maximum raises."""
 _RETRY_S: Final = 1.0
 """After due work failed, and after a thread could not be started."""
-
-
-def _nothing() -> None:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Work(Generic[T]):
-    """What the worker does. All of it is called on one thread at a time."""
-
-    take: Callable[[T], None]
-    """Takes one item that was handed over."""
-    tick: Callable[[float], float | None]
-    """Does what is due at this time; tells when to be called next at the latest (None: when woken)."""
-    close: Callable[[bool], None]
-    """Closes what can be closed now: for a flush, what is finished (False); for a shutdown, everything (True)."""
-    forked: Callable[[], None] = _nothing
-    """Forgets the parent's work, in a forked child, before anything else is handed over. May run inside a hook."""
 
 
 class Worker(Generic[T]):
@@ -145,12 +129,18 @@ class Worker(Generic[T]):
         finds nothing left to do.
         """
         process = self._here()
-        weak_exit = weakref.WeakMethod(self._at_exit)
+        weak_exit, weak_early = weakref.WeakMethod(self._at_exit), weakref.WeakMethod(self._before_exit)
+
+        def flush_otel_chloe() -> None:
+            if before_exit := weak_early():
+                before_exit()
 
         def drain_otel_chloe() -> None:
             if at_exit := weak_exit():
                 at_exit()
 
+        if not process.exits:
+            before_exit_handlers(flush_otel_chloe)
         process.exits.append(drain_otel_chloe)
         atexit.register(drain_otel_chloe)
 
@@ -211,12 +201,20 @@ class Worker(Generic[T]):
             self._ended(process)
         return request.done.is_set()
 
-    def _at_exit(self) -> None:
-        try:
-            self.shutdown()
-        except KeyboardInterrupt:
-            # The second Ctrl-C. The first one ended the program, the next must end the wait.
+    def _before_exit(self) -> None:
+        process = self._here()
+        if not process.running or process.stop is not None:
             return
+        process.exit_by = self._clock() + self._shutdown_s
+        process.gave_up = True  # the exit handler waits only if this came to its end
+        with suppress(KeyboardInterrupt):
+            process.gave_up = not self.flush(self._shutdown_s)
+
+    def _at_exit(self) -> None:
+        exit_by = self._here().exit_by
+        # The second Ctrl-C. The first one ended the program, the next must end the wait.
+        with suppress(KeyboardInterrupt):
+            self.shutdown(None if exit_by is None else max(0.0, exit_by - self._clock()))
 
     # --- the thread --------------------------------------------------------------------------------------------------
 
