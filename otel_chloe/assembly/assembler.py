@@ -132,22 +132,22 @@ class RunAssembler:
                     return None
                 if any(works(above, parts) for above in forest.above(ending)):
                     own = Group(ending, [ending], [ending, *forest.below(ending)])
-                    return self._run_so_far(forest, own), False
-                return self._run_so_far(forest, group), True
+                    return self._run_so_far(forest, own, ending), False
+                return self._run_so_far(forest, group, ending), True
             if ending in group.parts and ending.kind is AGENT:
-                whole = self._run_so_far(forest, group)
+                whole = self._run_so_far(forest, group, ending)
                 return next(((sub, False) for sub in whole.sub_runs if sub.span_id == f"{ending.span_id:016x}"), None)
         return None
 
-    def _run_so_far(self, forest: Forest, group: Group) -> Run:
-        """A run whose root ends now. What is still open below it may yet turn out to be a call."""
+    def _run_so_far(self, forest: Forest, group: Group, ending: Part) -> Run:
+        """A run of which an agent ends now. What is still open below it may yet turn out to be a call."""
         builder = Builder(forest, group, "root_ended", complete=True)
         wanted = builder.wanted()
         elsewhere = self._bare_tools(wanted) if wanted else []
         if elsewhere:
             group.parts.extend(elsewhere)
             builder = Builder(forest, group, "root_ended", complete=True)
-        builder.complete = not builder.may_go_on()
+        builder.complete = not builder.may_go_on(ending)
         return builder.run()
 
     def _bare_tools(self, wanted: set[str]) -> list[Part]:

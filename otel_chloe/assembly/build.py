@@ -87,9 +87,10 @@ class Builder:
                 return Run(agent=above.name, trace_id=f"{above.trace_id:032x}", span_id=f"{above.span_id:016x}")
         return self.named_run()
 
-    def may_go_on(self) -> bool:
-        """Whether spans of the run are open that may turn out to be calls, or to ask for some."""
-        return any(not part.ended and not part.foreign and part.kind in (OTHER, MODEL) for part in self.group.parts)
+    def may_go_on(self, agent: Part) -> bool:
+        """Whether spans below an agent are open that may turn out to be calls, or to ask for some."""
+        below = self.forest.below(agent)
+        return any(not part.ended and not part.foreign and part.kind in (OTHER, MODEL) for part in below)
 
     def wanted(self) -> set[str]:
         """The ids of calls that were asked for and that no span and no answer tells of."""
@@ -100,7 +101,7 @@ class Builder:
         if part is None:
             return next((p.agent for p in self.group.parts if p.agent), None) or _service(self.group.parts)
         name = part.name or facts.name or part.agent
-        if name is None and part.kind is not AGENT:
+        if name is None and part.kind not in (AGENT, MODEL):
             name = part.span_name.removesuffix(".workflow").removesuffix(".task")
         return name or _service(self.group.parts)
 
