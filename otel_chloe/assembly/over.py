@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.runs import Group, hands_over
-from otel_chloe.part import MODEL, TOOL, Part
+from otel_chloe.part import MODEL, OTHER, TOOL, Part
 
 
 def is_over(forest: Forest, group: Group, unfinished: set[int]) -> bool:
@@ -39,6 +39,6 @@ def _goes_on(forest: Forest, group: Group, unfinished: set[int]) -> bool:
 
 def works(above: Part, parts: Sequence[Part]) -> bool:
     """Whether an open span that does not tell its kind yet acts like an agent: models or tools ran right below it."""
-    if above.vocabulary or above.foreign:
+    if above.kind is not OTHER or above.foreign:
         return False
     return any(p.parent_id == above.span_id and p.scope == above.scope and p.kind in (MODEL, TOOL) for p in parts)

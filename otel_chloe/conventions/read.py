@@ -84,7 +84,7 @@ def read_open(span: SpanLike) -> Part | None:
     if part is None:
         return None
     part.ended = False
-    if not part.vocabulary and not part.foreign:
+    if part.kind is OTHER and part.pseudo is None and not part.foreign:
         hint: Kind | None = next((kind for pattern, kind in NAME_HINTS if pattern.match(part.span_name)), None)
         if hint is not None:
             part.kind, part.vocabulary = hint, True
