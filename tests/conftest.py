@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
+
+# Where tests are started in a shell's background, Ctrl-C is ignored, and programs that they start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadlines: a slow machine is not a finding, and pytest-timeout catches what hangs.
 settings.register_profile("dev", max_examples=50, deadline=None)
