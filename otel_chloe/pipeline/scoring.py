@@ -12,6 +12,7 @@ from otel_chloe.config import AgentRules, Rules, Settings
 from otel_chloe.health import Health
 from otel_chloe.mark import Violation
 from otel_chloe.part import Part
+from otel_chloe.pipeline.forks import ForkGuard
 from otel_chloe.pipeline.work import Work
 from otel_chloe.pipeline.worker import Worker
 from otel_chloe.record import Record
@@ -67,6 +68,7 @@ class Pipeline:
         work: Work[Item] = Work(self._take, self._tick, self._close, self._forked)
         self.worker: Worker[Item] = Worker(work, self.health, clock=monotonic, shutdown_s=settings.shutdown_s)
         self._sinks = sinks(self.health, self.worker.register_exit)
+        self._forks = ForkGuard()
         self.awake = False
         self._seen = False
 
@@ -100,7 +102,7 @@ class Pipeline:
 
     def _tick(self, now: float) -> float | None:
         self._emit(self.assembler.due(now, time_ns()))
-        self._sinks.publish(open_runs=self.assembler.open_runs)
+        self._publish()
         if not self.assembler.open_runs:
             self.awake = False
             if not self.assembler.open_runs:  # looked at again: a hook that saw us awake did not wake us
@@ -111,7 +113,11 @@ class Pipeline:
     def _close(self, everything: bool) -> None:  # noqa: FBT001 - the worker's own call
         now_ns = time_ns()
         self._emit(self.assembler.close_all(now_ns) if everything else self.assembler.flush(now_ns))
-        self._sinks.publish(open_runs=self.assembler.open_runs)
+        self._publish()
+
+    def _publish(self) -> None:
+        with self._forks.lock:
+            self._sinks.publish(open_runs=self.assembler.open_runs)
 
     def _forked(self) -> None:
         self.assembler.forget()
@@ -124,7 +130,8 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         try:
             found = outcomes(closed.run, self.rules)
-            self._sinks.emit(closed.run, found, origin=closed.tree.origin)
+            with self._forks.lock:
+                self._sinks.emit(closed.run, found, origin=closed.tree.origin)
         except Exception as error:  # noqa: BLE001 - one run that cannot be scored must not take others with it
             self.health.failed("scoring a run", error)
 
@@ -140,7 +147,8 @@ class Pipeline:
             return
         for name in dict.fromkeys(names):
             if name is not None and name in rules.calls.must_not_call:
-                self._sinks.violation(run, Violation("must_not_call", name), severity=rules.severity)
+                with self._forks.lock:
+                    self._sinks.violation(run, Violation("must_not_call", name), severity=rules.severity)
 
 
 def _limits(settings: Settings) -> Limits:
