@@ -116,7 +116,7 @@ class Pipeline:
         self._publish()
 
     def _publish(self) -> None:
-        with self._forks.lock:
+        with self._forks.held():
             self._sinks.publish(open_runs=self.assembler.open_runs)
 
     def _forked(self) -> None:
@@ -130,7 +130,7 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         try:
             found = outcomes(closed.run, self.rules)
-            with self._forks.lock:
+            with self._forks.held():
                 self._sinks.emit(closed.run, found, origin=closed.tree.origin)
         except Exception as error:  # noqa: BLE001 - one run that cannot be scored must not take others with it
             self.health.failed("scoring a run", error)
@@ -147,7 +147,7 @@ class Pipeline:
             return
         for name in dict.fromkeys(names):
             if name is not None and name in rules.calls.must_not_call:
-                with self._forks.lock:
+                with self._forks.held():
                     self._sinks.violation(run, Violation("must_not_call", name), severity=rules.severity)
 
 
