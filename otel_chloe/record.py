@@ -45,33 +45,37 @@ _SAMPLE: Final = 40
 """Characters of an earlier answer that are looked for behind its input in a later one."""
 
 
-def repeats(earlier: Record, later: Record) -> bool:
-    """Whether a model call's input is an earlier one's and its answer, and what came after.
+def shorten(earlier: list[Any], later: Record) -> int:
+    """Let go of what a later model call repeats of an earlier one: gives the characters that are free now.
 
-    Told at any length by the end of the earlier input, at its place, and by a piece of the answer behind it: the id of
-    the first call that it asks for, which no other conversation has, else its middle.
+    Nothing is let go where the later input is not the earlier one, its answer, and what came after. That is told at
+    any length by the end of the earlier input, at its place, and by the answer right behind it; where a history writes
+    answers otherwise, by a piece of it: the id of the first call that it asks for, which no other conversation has,
+    else its middle.
     """
     old: str = earlier[7]
+    told: str = earlier[8]
     new: str = later[7]
     end = len(old) - 1
     if len(new) <= end or new[end] != "," or earlier[2] != later[2]:
-        return False
+        return 0
     begin = end - _TAIL if end > _TAIL else 0
-    if new[begin:end] != old[begin:end] or old[end] != "]":
-        return False
-    told: str = earlier[8]
+    if not new.startswith(old[begin:end], begin) or old[end] != "]":
+        return 0
+    # Without its last words, which say why the model stopped: a history leaves them out.
+    cut = told.rfind("]", 1, -1)
+    if (cut < _SAMPLE or not new.startswith(told[1:cut], end + 2)) and not _told_later(told, new, end):
+        return 0
+    earlier[8] = requests_in(earlier)
+    earlier[7] = end + 1
+    return end + 1 + len(told)
+
+
+def _told_later(told: str, new: str, end: int) -> bool:
     at = told.find('"id"')
     if at < 0:
         at = len(told) // 2
     return new.find(told[at : at + _SAMPLE], end) >= 0
-
-
-def shorten(record: list[Any]) -> int:
-    """Let go of what a later record repeats; gives the characters that are free now."""
-    freed = len(record[7]) + len(record[8])
-    record[8] = requests_in(record)
-    record[7] = len(record[7])
-    return freed
 
 
 def requests_in(record: Record) -> int:

@@ -19,7 +19,7 @@ from otel_chloe.assembly.plain import plain_run
 from otel_chloe.assembly.runs import Group, delimit, hands_over
 from otel_chloe.assembly.tree import SPANS_LATE, Closed, Limits, Tree
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
-from otel_chloe.record import SPAN_ID, Record, repeats, shorten
+from otel_chloe.record import SPAN_ID, Record, shorten
 from otel_chloe.run import End, Run
 
 SWEEP_S: Final = 5.0
@@ -110,8 +110,8 @@ class RunAssembler:
         if record[0] is MODEL:
             newest = tree.newest
             tree.newest = record
-            if newest is not None and repeats(newest, record):
-                size -= shorten(newest)
+            if newest is not None:
+                size -= shorten(newest, record)
         parts = tree.parts
         parts.append(record)
         tree.bytes = size

@@ -32,8 +32,10 @@ def plain_calls(held: Sequence[Any], root_id: int, root_scope: str) -> list[str]
         if kind is TOOL:
             tools.append(record)
         elif kind is MODEL:
-            asked += requests_in(record)
-            stopped = stopped or record[9] is True
+            told = record[8]
+            asked += told if told.__class__ is int else requests_in(record)
+            if record[9] is True:
+                stopped = True
         else:
             return _NOT_FOR_SURE
     count = len(tools)

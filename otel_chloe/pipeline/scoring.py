@@ -21,6 +21,8 @@ from otel_chloe.scorers import outcomes
 from otel_chloe.sinks import Sinks, Watched
 
 RUNS_OPEN: Final = "runs_open"
+LINGER_S: Final = 60.0
+"""After the last run the worker goes on looking for the next: to be woken costs that one more than all else here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Pipeline:
         self._sinks = sinks(self.health, self.worker.register_exit)
         self._forks = ForkGuard()
         self.awake = False
+        self._sleeps_at: float | None = None
         self._seen = False
 
     # --- called by hooks ---------------------------------------------------------------------------------------------
@@ -103,9 +106,12 @@ class Pipeline:
     def _tick(self, now: float) -> float | None:
         self._emit(self.assembler.due(now, time_ns()))
         self._publish()
-        if not self.assembler.open_runs:
+        if self.assembler.open_runs or self._sleeps_at is None:
+            self._sleeps_at = now + LINGER_S
+        elif now >= self._sleeps_at:
             self.awake = False
             if not self.assembler.open_runs:  # looked at again: a hook that saw us awake did not wake us
+                self._sleeps_at = None
                 return None
             self.awake = True
         return self.assembler.next_due(now)

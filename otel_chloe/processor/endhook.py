@@ -30,22 +30,21 @@ class EndHook:
     __slots__ = ("_inner", "_marks", "_span", "_tree")
 
     def __init__(self, marks: SpanMarks, span: Any, tree: Tree, inner: Callable[..., object] | None) -> None:
-        self._marks = [marks]
+        self._marks: SpanMarks | None = marks
         self._span = weakref.ref(span)
         self._tree = tree
         self._inner = inner
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:  # noqa: C901 - one straight way through, on the agent's thread
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         span = self._span()
         if span is None:
             return
         inner = self._inner
-        marks = None
+        # Of threads that end the span at the same moment each may write: they write the same.
+        marks, self._marks = self._marks, None
         try:
-            if self._marks:
-                marks = self._taken()
-                if marks is not None:
-                    marks.write(span, self._tree)
+            if marks is not None:
+                marks.write(span, self._tree)
         except Exception as error:  # noqa: BLE001 - a guard: the span must end, whatever scoring it does
             if marks is not None:
                 marks.failed("end", error)
@@ -59,10 +58,3 @@ class EndHook:
                 type(span).end(span, *args, **kwargs)  # pyright: ignore[reportUnknownMemberType] - of any span class
             else:
                 inner(*args, **kwargs)
-
-    def _taken(self) -> SpanMarks | None:
-        """Who writes, for one of any number of calls and threads: pop() is a single operation."""
-        try:
-            return self._marks.pop()
-        except IndexError:
-            return None

@@ -133,7 +133,8 @@ class ScoringSpanProcessor(SpanProcessor):
         try:
             if not span.is_recording():
                 # This SDK freezes a span before it asks: never to be asked again.
-                self._on_ending = super()._on_ending  # type: ignore[method-assign]  # of this processor alone
+                # Of this processor alone, and a function that does nothing at once.
+                self._on_ending = callable  # type: ignore[method-assign, assignment]
                 return
             span_id = span.context.span_id  # pyright: ignore[reportOptionalMemberAccess] - a live span has one
             tree = self._tree_of.get(span_id)

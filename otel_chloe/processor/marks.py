@@ -23,6 +23,10 @@ from otel_chloe.semconv import CHLOE_PASSED
 from otel_chloe.sinks import Value, calls_kept, mark_attributes
 
 NO_ROOM: Final = "no_room_on_span"
+MOST_WAYS: Final = 1_000
+"""Ways through a run, each an agent's name and the calls that it made, of which the marks are remembered."""
+MOST_STEPS: Final = 32
+_NEW: Final[dict[str, Value]] = {"": ""}
 MOST_DEPTH: Final = 64
 """Open spans above a tool span that are looked at for an agent."""
 
@@ -30,7 +34,7 @@ MOST_DEPTH: Final = 64
 class SpanMarks:
     """Scores the run that hangs on a span when the span ends, as far as it is known, and writes its marks on it."""
 
-    __slots__ = ("_assembler", "_health", "_reasons", "_rules", "failed")
+    __slots__ = ("_assembler", "_health", "_reasons", "_rules", "_ways", "failed")
 
     def __init__(
         self,
@@ -45,6 +49,7 @@ class SpanMarks:
         self._assembler = assembler
         self._health = health
         self.failed = failed
+        self._ways: dict[tuple[str, ...], dict[str, Value] | None] = {}
 
     def hook(self, span: Span, tree: Tree) -> None:
         """Have :meth:`write` called when the span's own ``end()`` is, while it still takes attributes."""
@@ -71,7 +76,7 @@ class SpanMarks:
         if tree.closed or not span.is_recording():
             return
         try:
-            known = span._attributes._dict.copy()  # type: ignore[union-attr]  # else the public way is taken
+            known: Mapping[str, Any] = span._attributes._dict  # type: ignore[union-attr]  # else the public way is taken
         except AttributeError:
             known = plain(span.attributes)
         attributes = self._plain(span, tree, known) if tree.plain_root else None
@@ -99,13 +104,26 @@ class SpanMarks:
         agent = known.get(AGENT_NAME)
         if agent.__class__ is not str or agent in PLACEHOLDER_NAMES:
             return None
+        names = plain_calls(tree.parts, root_id, span.instrumentation_scope.name)  # type: ignore[union-attr]  # a Tracer's
+        if names is None:
+            return None
+        # An agent mostly goes one of few ways.
+        way = (agent, *names)
+        attributes = self._ways.get(way, _NEW)
+        if attributes is _NEW:
+            attributes = self._kept(agent, names)
+            if len(way) <= MOST_STEPS:
+                if len(self._ways) >= MOST_WAYS:
+                    self._ways.clear()
+                self._ways[way] = attributes
+        return attributes
+
+    def _kept(self, agent: str, names: list[str]) -> dict[str, Value] | None:
+        """The attributes of a run with these calls and no others, if it keeps its rules."""
         held = self._rules.for_run(agent)
         if held is None:
             return {}
         if held.expectations is not None or held.calls is None:
-            return None
-        names = plain_calls(tree.parts, root_id, span.instrumentation_scope.name)  # type: ignore[union-attr]  # a Tracer's
-        if names is None:
             return None
         short = [short_name(name) for name in names]
         if not kept(held.calls, short if short == names else short + names):
