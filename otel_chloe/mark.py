@@ -29,6 +29,21 @@ class Violation:
     tool: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a judgement took: the model that answered, how often it was called, tokens, US dollars, seconds.
+
+    None where nobody said.
+    """
+
+    model: str | None = None
+    calls: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    duration_s: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A score and the reason for it.
@@ -51,6 +66,7 @@ class Mark:
     id: str | None = field(default=None, kw_only=True)
     revision: int = field(default=0, kw_only=True)
     severity: str | None = field(default=None, kw_only=True)
+    judged: Judged | None = field(default=None, kw_only=True)
     state: ClassVar[State] = "scored"
 
 
@@ -67,6 +83,7 @@ class Unscored:
     id: str | None = field(default=None, kw_only=True)
     revision: int = field(default=0, kw_only=True)
     severity: str | None = field(default=None, kw_only=True)
+    judged: Judged | None = field(default=None, kw_only=True)
     state: ClassVar[State] = "unscored"
 
 
@@ -98,6 +115,7 @@ class Failed:
     id: str | None = field(default=None, kw_only=True)
     revision: int = field(default=0, kw_only=True)
     severity: str | None = field(default=None, kw_only=True)
+    judged: Judged | None = field(default=None, kw_only=True)
     state: ClassVar[State] = "failed"
 
 
