@@ -1,0 +1,157 @@
+"""What is secret because its name says so: ``password=…``, ``"api_key": "…"``, ``Authorization: Bearer …``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["secret", "email", "card", "phone"]
+"""What a placeholder says of what it stands for."""
+
+WITHHELD: Final = "<withheld>"
+PLACEHOLDER: Final = re.compile(r"<(?:secret|email|card|phone)-[0-9]{1,9}>|<withheld>")
+
+_SECRET_NAME: Final = (
+    r"(?:pass(?:word|wd|phrase|code)|pwd|secret|token(?!s|iz|[_-]?(?:type|count|limit|usage|budget))"
+    r"|api[_ -]?key|access[_-]?key|account[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key|master[_-]?key"
+    r"|credential|authorization|cookie|x-amz-signature|connection[_-]?string)"
+)
+_PHONE_NAME: Final = r"(?:phone|mobile|msisdn|whatsapp|telephone|tel|fax)(?:[_ -]?(?:number|no))?"
+_IS: Final = r"[\"'\\`]{0,6}\s{0,4}(?::=|=>|[:=]|is\b|was\b)\s{0,4}"
+
+_NAMED: Final = re.compile(rf"{_SECRET_NAME}[\w-]{{0,24}}{_IS}", re.ASCII)
+_FLAG: Final = re.compile(r"--(?:password|passwd|token|secret|api-?key)\s{1,4}(?=[^\s-])")
+_BEARER: Final = re.compile(r"bearer\s{1,4}(?=[\w.~+/=-]{8})", re.ASCII)
+_SIGNED: Final = re.compile(r"[?&]sig=")
+_SECRET_KEY: Final = re.compile(_SECRET_NAME, re.ASCII)
+_PHONE_KEY: Final = re.compile(rf"(?<![a-z]){_PHONE_NAME}\Z", re.ASCII)
+_NAMED_PHONE: Final = re.compile(
+    rf"(?<![a-z]){_PHONE_NAME}[\"'\\`]{{0,6}}\s{{0,4}}[:=]\s{{0,4}}[\"'\\`]{{0,6}}(?P<number>[+(]?[0-9][0-9 ().-]{{4,20}}[0-9])(?![\w.]\w)",
+    re.ASCII,
+)
+
+# What is looked for first, which costs next to nothing.
+_SECRETS: Final = (
+    (("pass", "pwd", "secret", "token", "key", "credential", "authorization", "cookie", "signature", "string"), _NAMED),
+    (("--",), _FLAG),
+    (("sig=",), _SIGNED),
+    (("bearer",), _BEARER),
+)
+_PHONE_HINTS: Final = ("phone", "mobile", "msisdn", "whatsapp", "tel", "fax")
+
+_SCHEME: Final = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey)\s{1,4}", re.IGNORECASE)
+_QUOTE: Final = re.compile(r"\\{0,7}[\"'`]")
+# Up to where a value without quotes goes: what separates fields ends it, and what closes a bracket at a word's end.
+_BARE: Final = re.compile(
+    r"(?:[^\s\"'`,;&<)}\]\\]|[)}\]](?=\w)|&(?![\w.\[\]-]{1,40}=)|\\(?![nrt\"'\\])|<(?!(?:secret|email|card|phone)-[0-9]|withheld>)){1,2048}"
+)
+_LINE: Final = re.compile(r"[^\r\n\"'`]{1,4096}")
+_NOTHING: Final = re.compile(
+    r"(?:true|false|null|none|nil|undefined|required|optional|yes|no|redacted|hidden|masked|[*•x.]+"
+    r"|[\[<(]?(?:redacted|filtered|hidden|masked|removed)[\])>]?|<withheld>)\Z",
+    re.IGNORECASE,
+)
+_ENDS: Final = re.compile(r"[ \t]{0,8}(?:[\r\n;,}]|\\[nr]|\Z)")
+_LONGEST: Final = 4_096
+
+
+def values(text: str, start: int, stop: int, seen: int) -> Iterator[tuple[int, int, Kind]]:
+    """Where the values of telling names stand, that begin in ``text[start:stop]``; quotes and schemes stay."""
+    low = _lowered(text[start:seen])
+    for hints, pattern in _SECRETS:
+        if any(hint in low for hint in hints):
+            yield from _secrets(pattern, text, low, start, stop)
+    if any(hint in low for hint in _PHONE_HINTS):
+        for match in _NAMED_PHONE.finditer(low):
+            if start + match.start() < stop:
+                yield start + match.start("number"), start + match.end("number"), "phone"
+
+
+def _lowered(text: str) -> str:
+    """In lower case, and as long: a letter that is two in lower case would move all that follows."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
+
+
+def _secrets(
+    pattern: re.Pattern[str], text: str, low: str, start: int, stop: int
+) -> Iterator[tuple[int, int, Kind]]:
+    """A name inside a value that was found is a part of it."""
+    done = 0
+    for match in pattern.finditer(low):
+        at = start + match.start()
+        if at >= stop:
+            return
+        span = _value(text, start + match.end(), match[0], start + len(low)) if at >= done else None
+        if span is not None:
+            done = span[1]
+            yield *span, "secret"
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a field of this name holds a secret."""
+    return _SECRET_KEY.search(name.lower()) is not None
+
+
+def is_phone_name(name: str) -> bool:
+    return _PHONE_KEY.search(name.lower()) is not None
+
+
+def whole_value(text: str) -> tuple[int, int] | None:
+    """The secret part of a secret field's whole value."""
+    scheme = _SCHEME.match(text)
+    start = scheme.end() if scheme else 0
+    return None if _is_nothing(text[start:]) else (start, len(text))
+
+
+def _value(text: str, at: int, name: str, seen: int) -> tuple[int, int] | None:
+    quote = _QUOTE.match(text, at)
+    if quote is not None:
+        return _quoted(text, quote)
+    scheme = _SCHEME.match(text, at)
+    at = scheme.end() if scheme else at
+    if name.startswith("cookie") or "-cookie" in name:
+        match = _LINE.match(text, at, seen)
+    else:
+        match = _BARE.match(text, at, seen)
+    if match is None or _is_nothing(match[0]) or not (scheme or _looks_secret(text, match, name)):
+        return None
+    return match.span()
+
+
+def _quoted(text: str, quote: re.Match[str]) -> tuple[int, int] | None:
+    """Up to the same quote, escaped as often: the text may be JSON in JSON. Without an end: the line."""
+    begin, mark = quote.end(), quote[0]
+    limit = min(begin + _LONGEST, len(text))
+    end = text.find(mark, begin, limit)
+    while end > 0 and text[end - 1] == "\\" and len(mark) == 1 and _escaped(text, begin, end):
+        end = text.find(mark, end + 1, limit)
+    if end < 0:
+        line = _LINE.match(text, begin)
+        end = line.end() if line else begin
+    scheme = _SCHEME.match(text, begin, end)
+    begin = scheme.end() if scheme else begin
+    return None if _is_nothing(text[begin:end]) else (begin, end)
+
+
+def _escaped(text: str, begin: int, end: int) -> bool:
+    before = text[max(begin, end - 64) : end]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
+
+
+def _is_nothing(value: str) -> bool:
+    return not value.strip() or _NOTHING.match(value) is not None or PLACEHOLDER.fullmatch(value) is not None
+
+
+def _looks_secret(text: str, match: re.Match[str], name: str) -> bool:
+    """Prose says "the password: must be long": a plain word is a secret only after ``=`` or where it ends the line."""
+    value = match[0].rstrip(".!?:")
+    if any(map(str.isdigit, value)):
+        return True
+    if name.rstrip().endswith("=") or name.startswith("--"):
+        return True
+    if name.rstrip().endswith(("is", "was")):
+        return False
+    odd = not value.isalpha() or not (value.islower() or value.istitle() or value.isupper())
+    return odd or (name.rstrip().endswith(":") and _ENDS.match(text, match.end()) is not None)
