@@ -74,9 +74,7 @@ def _lowered(text: str) -> str:
     return low if len(low) == len(text) else "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
 
 
-def _secrets(
-    pattern: re.Pattern[str], text: str, low: str, start: int, stop: int
-) -> Iterator[tuple[int, int, Kind]]:
+def _secrets(pattern: re.Pattern[str], text: str, low: str, start: int, stop: int) -> Iterator[tuple[int, int, Kind]]:
     """A name inside a value that was found is a part of it."""
     done = 0
     for match in pattern.finditer(low):

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from . import digits, named
 from .named import Kind
 
+
 class Found(NamedTuple):
     """``text[start:end]`` is not to be shown."""
 

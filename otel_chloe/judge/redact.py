@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from . import named
 from .digits import only_digits
 from .named import Kind
-from .private import found
+from .private import LONGEST, OVERLAP, found
+
+AROUND: Final = 512
+"""Characters around a part that are looked at. It reaches back farther within one word, and to where a key begins."""
 
 
 class Redactor:
@@ -30,7 +34,7 @@ class Redactor:
 
     def text(self, value: str) -> str:
         """``value`` with placeholders for what is not to be shown. Never raises, whatever ``extra`` does."""
-        return self._own("".join(self._parts(value)) if len(value) > 4 else value)
+        return self._own("".join(self._parts(value, 0, len(value))) if len(value) > 4 else value)
 
     def field(self, name: str, value: str) -> str:
         """The same for a field's value, whose name may tell that it is a secret: ``{"password": "hunter2"}``."""
@@ -42,13 +46,26 @@ class Redactor:
             return self._own(self._placeholder("phone", value))
         return self.text(value)
 
-    def _parts(self, value: str) -> Iterator[str]:
-        at = 0
-        for start, end, kind in found(value):
-            yield value[at:start]
-            yield self._placeholder(kind, value[start:end])
-            at = end
-        yield value[at:]
+    def part(self, value: str, start: int, end: int) -> str:
+        """``value[start:end]``, where a secret that the cut goes through is replaced like any other.
+
+        What stands around the part is looked at too: the name of a password may stand before it.
+        """
+        first = _context_start(value, start)
+        around = value[first : min(end + AROUND, len(value))]
+        return self._own("".join(self._parts(around, start - first, end - first)))
+
+    def _parts(self, value: str, start: int, end: int) -> Iterator[str]:
+        at = start
+        for begin, stop, kind in found(value):
+            if stop <= start:
+                continue
+            if begin >= end:
+                break
+            yield value[at:begin]
+            yield self._placeholder(kind, value[begin:stop])
+            at = stop
+        yield value[at:end]
 
     def _placeholder(self, kind: Kind, value: str) -> str:
         if kind == "email":
@@ -70,3 +87,12 @@ class Redactor:
             return shown
         self.withheld += 1
         return named.WITHHELD
+
+
+def _context_start(value: str, start: int) -> int:
+    near = max(0, start - AROUND)
+    far = max(0, start - OVERLAP)
+    if far < near:
+        near = max(value.rfind(" ", far, near), value.rfind("\n", far, near), far)
+    key = value.rfind("-----BEGIN", max(0, start - LONGEST), near)
+    return near if key < 0 else key
