@@ -1,0 +1,115 @@
+"""Any value that a tool was given or gave, as what JSON can hold, whatever it is and however large."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from math import isfinite
+from typing import Any, Final, TypeAlias, cast
+
+Plain: TypeAlias = "None | bool | int | float | str | list[Plain] | dict[str, Plain]"
+
+DEEPEST: Final = 24
+LONGEST_NUMBER: Final = 1_000
+"""Bits of an integer, above which only its size is shown: Python refuses to write very long ones."""
+
+
+@dataclass(slots=True)
+class Room:
+    """How many values may still be taken over, and how many were not."""
+
+    left: int
+    cut: int = 0
+    above: list[int] = field(default_factory=list[int])
+    """The containers around the value at hand, by id: one that contains itself has no end."""
+
+
+def plain(value: Any, room: Room) -> Plain:
+    """``value`` for JSON: mappings, lists, texts, numbers; anything else as its ``repr``. Never raises.
+
+    Long texts stay whole, and are not copied. Of a list or mapping that is longer than the room, the middle is cut,
+    and the mark says how many items.
+    """
+    try:
+        return _plain(value, room)
+    except Exception:  # noqa: BLE001 - any object of the user's may raise anything when it is looked at
+        return f"(a {type(value).__name__} that cannot be shown)"
+
+
+def _plain(value: Any, room: Room) -> Plain:
+    room.left -= 1
+    if value is None or value is True or value is False or type(value) is str:
+        return cast("Plain", value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        value = int(value)
+        return value if value.bit_length() <= LONGEST_NUMBER else f"(an integer of {value.bit_length():,} bits)"
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else str(float(value))
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _bytes(bytes(cast("bytes", value)))
+    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+        return _container(cast("Collection[Any]", value), room)
+    return repr(value)
+
+
+def _bytes(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return f"({len(value):,} bytes)"
+
+
+def _container(value: Collection[Any], room: Room) -> Plain:
+    if id(value) in room.above:
+        return "(itself again)"
+    if len(room.above) >= DEEPEST:
+        room.cut += 1
+        return "[… nested deeper …]"
+    room.above.append(id(value))
+    try:
+        return _mapping(cast("Mapping[Any, Any]", value), room) if isinstance(value, Mapping) else _list(value, room)
+    finally:
+        room.above.pop()
+
+
+def _mapping(value: Mapping[Any, Any], room: Room) -> Plain:
+    shown: dict[str, Plain] = {}
+    before, cut, after = _kept(len(value), room)
+    keys = list(islice(value, before + cut + after)) if cut else list(value)
+    for key in keys[:before]:
+        shown[_key(key)] = plain(value[key], room)
+    if cut:
+        shown[f"[… {cut:,} items cut …]"] = None
+        for key in keys[before + cut :]:
+            shown[_key(key)] = plain(value[key], room)
+    return shown
+
+
+def _list(value: Iterable[Any], room: Room) -> Plain:
+    items = list(value)
+    before, cut, after = _kept(len(items), room)
+    shown = [plain(item, room) for item in items[:before]]
+    if cut:
+        shown.append(f"[… {cut:,} items cut …]")
+        shown += [plain(item, room) for item in items[len(items) - after :]]
+    return shown
+
+
+def _kept(length: int, room: Room) -> tuple[int, int, int]:
+    """How many items at the start, cut, and at the end. One at least, so that one sees what kind they are."""
+    most = max(room.left, 2)
+    if length <= most:
+        return length, 0, 0
+    before = (most + 1) // 2
+    after = most - before
+    room.cut += length - before - after
+    return before, length - before - after, after
+
+
+def _key(key: Any) -> str:
+    if type(key) is str:
+        return key
+    return str.__str__(key) if isinstance(key, str) else repr(key)
