@@ -70,6 +70,19 @@ class JudgeError(Exception):
         self.lasting = lasting
 
 
+class Refused(Exception):  # noqa: N818 - what happened, not an error
+    """A call of a model that was not made, and will not be: the run stays unscored. Scorers let it pass.
+
+    Args:
+        reason: Why, for a person.
+        error: The word for metrics: budget, circuit_open, deadline.
+    """
+
+    def __init__(self, reason: str, *, error: str) -> None:
+        super().__init__(reason)
+        self.error = error
+
+
 class Judge(Protocol):
     """Whoever answers: the child process, a user's ``complete``, or a script in a test. Raises JudgeError."""
 
