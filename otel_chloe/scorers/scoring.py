@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from otel_chloe.config import AgentRules, Expectations, Rules
@@ -12,23 +12,59 @@ from otel_chloe.run import Run
 from otel_chloe.scorers.calls import calls
 
 EXPECTATIONS: Final = "expectations"
+JUDGE_OFF: Final = "judge_off"
 
 _MEANING: Final = "1"
 """Changes when the same rules come to mean something else, so that old and new marks are not compared."""
 
 
-def outcomes(run: Run, rules: Rules) -> list[tuple[Run, Outcome]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A judgement that is due: which run, what is expected of it, and what its outcome will be stamped with."""
+
+    run: Run
+    rules: AgentRules
+    expectations: Expectations
+    trace_id: str | None
+
+    def stamped(self, outcome: Outcome) -> Outcome:
+        """The outcome with its version, id and severity."""
+        return _stamped(replace(outcome, name=EXPECTATIONS), self.run, self.rules, self.trace_id)
+
+
+def outcomes(run: Run, rules: Rules, *, judging: bool = False) -> list[tuple[Run, Outcome]]:
     """Score a top-level run, and below it every sub-run of an agent that has an entry of its own.
 
     The run is scored by the rules for everyone joined with its agent's; a sub-run by its agent's alone. Each outcome
     stands beside the run it is of, the top-level run first, then sub-runs in their order, outer before inner. An
     outcome's ``id`` is the same in every process, and None where the run has no trace or span id to tell it by.
+
+    With ``judging``, what a model is to judge is left out: :func:`due` has it. Else it is unscored, "judge off".
     """
-    found = [(run, outcome) for outcome in outcomes_under(run, rules.for_run(run.agent), run.trace_id)]
+    return [
+        (scored, outcome)
+        for scored, held, trace_id in _scored(run, rules)
+        for outcome in outcomes_under(scored, held, trace_id)
+        if not (judging and isinstance(outcome, Unscored) and outcome.error == JUDGE_OFF)
+    ]
+
+
+def due(run: Run, rules: Rules) -> list[Due]:
+    """What a model is to judge of a run and its sub-runs, in the order of :func:`outcomes`."""
+    return [
+        Due(run=scored, rules=held, expectations=held.expectations, trace_id=trace_id)
+        for scored, held, trace_id in _scored(run, rules)
+        if held.expectations is not None and held.expectations.has_lines
+    ]
+
+
+def _scored(run: Run, rules: Rules) -> Iterator[tuple[Run, AgentRules, str | None]]:
+    """The run and its sub-runs that are scored, each with its rules and its trace's id."""
+    if (held := rules.for_run(run.agent)) is not None:
+        yield run, held, run.trace_id
     for sub in _below(run):
-        trace_id = sub.trace_id or run.trace_id
-        found += [(sub, outcome) for outcome in outcomes_under(sub, rules.named(sub.agent), trace_id)]
-    return found
+        if (held := rules.named(sub.agent)) is not None:
+            yield sub, held, sub.trace_id or run.trace_id
 
 
 def mark_id(trace_id: str | None, span_id: str | None, scorer: str, version: str, digest: str) -> str | None:
@@ -61,7 +97,7 @@ def outcomes_under(run: Run, rules: AgentRules | None, trace_id: str | None) -> 
 
 def _expectations(expected: Expectations) -> Outcome:
     if expected.has_lines:
-        return Unscored("judge off", name=EXPECTATIONS, error="judge_off")
+        return Unscored("judge off", name=EXPECTATIONS, error=JUDGE_OFF)
     return Mark(1.0, "Nothing was expected.", name=EXPECTATIONS, value=1.0, passed=True)
 
 

@@ -1,0 +1,188 @@
+"""Runs that wait for their judgement, and those that are being judged. Everything lives on one event loop.
+
+Only :meth:`Desk.offer` and :meth:`Desk.idle` are called by other threads: they share counts under a lock, which no
+hook ever takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from otel_chloe.judge.ask import Judge, Refused
+from otel_chloe.mark import Failed, Outcome, Unscored
+from otel_chloe.pipeline.judging.budget import Budget
+from otel_chloe.pipeline.judging.calls import Called, Calls, ModelState, Price
+
+MIB: Final = 1024 * 1024
+_WORST: Final = 2_000
+"""Characters of an exception's text that a reason quotes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskLimits:
+    """How much waits, how much is done at a time, how long it may take, what it may cost.
+
+    ``max_runs`` and ``max_bytes`` limit what waits or is being judged. ``deadline_s`` is for one judgement, the wait
+    included. Amounts are US dollars.
+    """
+
+    max_runs: int = 1_000
+    max_bytes: int = 64 * MIB
+    concurrency: int = 8
+    deadline_s: float = 120.0
+    usd_per_hour: float = 1.0
+    usd_per_day: float = 10.0
+    price: Price | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One judgement that is due.
+
+    ``what`` is the caller's own; ``name`` the scorer's, ``model`` the judge's. ``size`` is what it holds, in bytes,
+    ``since`` the loop's time at which it was offered.
+    """
+
+    what: Any
+    name: str
+    model: str
+    size: int
+    since: float = 0.0
+
+
+class Desk:
+    """Judges jobs, some at a time, in the order they came for each model.
+
+    Args:
+        limits: See :class:`DeskLimits`.
+        judge: Makes who answers.
+        score: Scores a job by asking that judge; Refused passes through it.
+        done: Takes each job's outcome.
+        told: Takes each call of a model.
+        jitter: A number from 0 to 1 by chance.
+    """
+
+    def __init__(
+        self,
+        limits: DeskLimits,
+        judge: Callable[[], Judge],
+        score: Callable[[Job, Judge], Awaitable[Outcome]],
+        done: Callable[[Job, Outcome], None],
+        told: Callable[[Called], None],
+        *,
+        jitter: Callable[[], float],
+    ) -> None:
+        self._limits = limits
+        self._score = score
+        self._done = done
+        self._states: dict[str, ModelState] = {}
+        budget = Budget(limits.usd_per_hour, limits.usd_per_day)
+        self._calls = Calls(judge, budget, self._state_of, told, price=limits.price, jitter=jitter)
+        self._waiting: dict[str, deque[Job]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lock = threading.Lock()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._count = self._bytes = 0
+
+    # --- called by other threads -------------------------------------------------------------------------------------
+
+    def offer(self, job: Job) -> Unscored | None:
+        """Takes up a job, which is then given to :meth:`take` on the loop; or says why not."""
+        with self._lock:
+            if self._count >= self._limits.max_runs or self._bytes + job.size > self._limits.max_bytes:
+                return _unscored(job, "too many runs wait for the judge", "queue_full")
+            self._count += 1
+            self._bytes += job.size
+            self._idle.clear()
+        return None
+
+    def idle(self, timeout_s: float) -> bool:
+        """Waits until nothing waits and nothing is being judged. False if that took too long."""
+        return self._idle.wait(max(0.0, timeout_s))
+
+    @property
+    def size(self) -> int:
+        """The jobs that wait or are being judged."""
+        return self._count
+
+    # --- on the loop -------------------------------------------------------------------------------------------------
+
+    def take(self, job: Job) -> None:
+        """A job that was offered."""
+        self._waiting.setdefault(job.model, deque()).append(job)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Starts what may start now, and comes back when more may."""
+        loop = asyncio.get_running_loop()
+        for model, jobs in self._waiting.items():
+            state = self._state_of(model)
+            while jobs and len(self._tasks) < self._limits.concurrency and state.running < state.pace.allowed:
+                if (wait_s := state.pace.wait_s(loop.time())) > 0:
+                    loop.call_later(wait_s, self.go_on)
+                    break
+                self._start(jobs.popleft(), state)
+
+    def give_up(self) -> None:
+        """Ends everything that waits or is being judged, as unscored."""
+        for jobs in self._waiting.values():
+            while jobs:
+                job = jobs.popleft()
+                self._finish(job, _unscored(job, "the process ended before the judge was asked", "deadline"))
+        for task in self._tasks:
+            task.cancel()
+
+    def _start(self, job: Job, state: ModelState) -> None:
+        state.running += 1
+        task = asyncio.get_running_loop().create_task(self._judged(job, state))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self.go_on()
+
+    async def _judged(self, job: Job, state: ModelState) -> None:
+        outcome: Outcome = _unscored(job, "the process ended before the judge had answered", "deadline")
+        try:
+            outcome = await self._outcome(job)
+        finally:
+            state.running -= 1
+            self._finish(job, outcome)
+
+    async def _outcome(self, job: Job) -> Outcome:
+        left_s = job.since + self._limits.deadline_s - asyncio.get_running_loop().time()
+        try:
+            return await asyncio.wait_for(self._score(job, self._calls), max(0.0, left_s))
+        except Refused as refused:
+            return _unscored(job, str(refused), refused.error)
+        except (TimeoutError, asyncio.TimeoutError):
+            return _unscored(job, f"no judgement within {self._limits.deadline_s:g} s", "deadline")
+        except Exception as error:  # noqa: BLE001 - a guard: a scorer may be anybody's code, and one job is one job
+            return Failed(f"{type(error).__name__}: {error}"[:_WORST], name=job.name, error=type(error).__name__)
+
+    def _finish(self, job: Job, outcome: Outcome) -> None:
+        try:
+            self._done(job, outcome)
+        finally:
+            with self._lock:
+                self._count -= 1
+                self._bytes -= job.size
+                if not self._count:
+                    self._idle.set()
+
+    def _state_of(self, model: str) -> ModelState:
+        state = self._states.get(model)
+        if state is None:
+            state = self._states[model] = ModelState(self._limits.concurrency)
+        return state
+
+
+def _unscored(job: Job, reason: str, error: str) -> Unscored:
+    return Unscored(reason, name=job.name, error=error)

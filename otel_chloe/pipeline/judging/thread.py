@@ -1,0 +1,80 @@
+"""The thread on whose event loop judgements are made."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from otel_chloe.mark import Unscored
+from otel_chloe.pipeline.judging.desk import Desk, Job
+
+_NOT_STARTED: Final = "the judge's thread cannot start"
+
+
+class JudgeThread:
+    """One daemon thread with one event loop, for as long as the process lives: a model's client is kept with its loop.
+
+    Used by one thread at a time, which is never the loop's own.
+
+    Args:
+        desk: Makes the desk; again in a forked process, which has no thread and owns none of its parent's jobs.
+        name: The thread's name.
+    """
+
+    def __init__(self, desk: Callable[[], Desk], *, name: str = "otel_chloe.judge") -> None:
+        self._make = desk
+        self._name = name
+        self._desk = desk()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def size(self) -> int:
+        """The jobs that wait or are being judged."""
+        return self._desk.size
+
+    def start(self) -> asyncio.AbstractEventLoop:
+        """Starts the thread, if it does not run. Raises RuntimeError where no thread can be started any more."""
+        if self._loop is not None:
+            return self._loop
+        loop = asyncio.new_event_loop()
+        try:
+            threading.Thread(target=_run, args=(loop,), name=self._name, daemon=True).start()
+        except BaseException:
+            loop.close()
+            raise
+        self._loop = loop
+        return loop
+
+    def offer(self, job: Job) -> Unscored | None:
+        """Takes up a job, or says why not."""
+        try:
+            loop = self.start()
+        except RuntimeError as error:
+            return Unscored(f"{_NOT_STARTED}: {error}", name=job.name, error="judge_off")
+        refused = self._desk.offer(job)
+        if refused is None:
+            loop.call_soon_threadsafe(self._desk.take, replace(job, since=loop.time()))
+        return refused
+
+    def idle(self, timeout_s: float) -> bool:
+        """Waits until every job has its outcome. False if that took too long."""
+        return self._desk.idle(timeout_s)
+
+    def give_up(self, timeout_s: float = 1.0) -> bool:
+        """Ends what is left as unscored. False if even that took too long."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._desk.give_up)
+        return self._desk.idle(timeout_s)
+
+    def forked(self) -> None:
+        """In a forked process: forgets the parent's thread and its jobs."""
+        self._loop = None
+        self._desk = self._make()
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
