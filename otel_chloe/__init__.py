@@ -9,6 +9,7 @@ import importlib as _importlib
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
+    from otel_chloe.alone import expectations
     from otel_chloe.config import Rules
     from otel_chloe.errors import ChloeError, ConfigError, InputError
     from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
@@ -36,6 +37,7 @@ __all__ = [
     "Unscored",
     "Violation",
     "calls",
+    "expectations",
     "load_runs",
 ]
 
@@ -48,6 +50,7 @@ _HOMES: _typing.Final = {
     "processor": ("ScoringSpanProcessor",),
     "recording": ("load_runs",),
     "scorers": ("calls",),
+    "alone": ("expectations",),
 }
 _HOME: _typing.Final = {name: home for home, names in _HOMES.items() for name in names}
 
