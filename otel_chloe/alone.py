@@ -14,8 +14,8 @@ from otel_chloe.config import Expectations
 from otel_chloe.expected import ExpectedOutcome
 from otel_chloe.gaps import NO_PROMPT
 from otel_chloe.judge.ask import Complete, Judge, JudgeError
-from otel_chloe.judge.complete import CompleteJudge
 from otel_chloe.judge.expectations import judged
+from otel_chloe.judge.gateway import Gateway
 from otel_chloe.judge.verdict import EXPECTATIONS, nothing_expected
 from otel_chloe.mark import Failed, Mark, Unscored
 from otel_chloe.run import Run, ToolCall
@@ -57,21 +57,19 @@ async def expectations(
     if not rules.has_lines:
         return nothing_expected()
     try:
-        run = _run(prompt, result)
-        judge = CompleteJudge(complete) if complete is not None else _shared_judge()
-    except TypeError as error:
-        return Failed(str(error), name=EXPECTATIONS, error="TypeError")
+        return await judged(
+            _run(prompt, result),
+            rules,
+            judge=_judge() if complete is None else Gateway(complete),
+            nonce=secrets.token_hex(8),
+            clock=monotonic,
+            purpose=purpose,
+            timeout_s=_TIMEOUT_S if complete is None else math.inf,  # who awaits a gateway of their own knows how long
+        )
     except JudgeError as error:
         return Failed(str(error), name=EXPECTATIONS, error=error.error)
-    return await judged(
-        run,
-        rules,
-        judge=judge,
-        nonce=secrets.token_hex(8),
-        clock=monotonic,
-        purpose=purpose,
-        timeout_s=_TIMEOUT_S if complete is None else math.inf,  # who waits for their own gateway knows how long
-    )
+    except Exception as error:  # noqa: BLE001 - the guard of a promise: an outcome is returned, whatever a run holds
+        return Failed(f"{type(error).__name__}: {error}", name=EXPECTATIONS, error=type(error).__name__)
 
 
 def _run(prompt: str, result: object) -> Run:
@@ -80,13 +78,13 @@ def _run(prompt: str, result: object) -> Run:
         known = tuple(gap for gap in result.gaps if gap.code != NO_PROMPT) if prompt else result.gaps
         return replace(result, prompt=prompt or result.prompt, gaps=known)
     if not isinstance(result, Mapping):
-        raise TypeError(f"result is a {type(result).__name__}. {_RESULT}")
+        raise TypeError(f"result is of type {type(result).__name__}. {_RESULT}")
     given = cast("Mapping[str, Any]", result)
     text, calls = given.get("text"), given.get("calls") or ()
     if text is not None and not isinstance(text, str):
-        raise TypeError(f"The text of result is a {type(text).__name__}. {_RESULT}")
+        raise TypeError(f"The text of result is of type {type(text).__name__}. {_RESULT}")
     if not isinstance(calls, list | tuple):
-        raise TypeError(f"The calls of result are a {type(calls).__name__}. {_RESULT}")
+        raise TypeError(f"The calls of result are of type {type(calls).__name__}. {_RESULT}")
     return Run(prompt=prompt, output=text, tool_calls=tuple(_call(call) for call in cast("Iterable[object]", calls)))
 
 
@@ -110,7 +108,7 @@ def _first(call: Mapping[str, Any], keys: Iterable[str]) -> Any:
     return next((call[key] for key in keys if call.get(key) is not None), None)
 
 
-def _shared_judge() -> Judge:
+def _judge() -> Judge:
     """The judge's own process, one for all of this program."""
     try:
         child = importlib.import_module("otel_chloe.judge.child")

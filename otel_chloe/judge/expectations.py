@@ -39,7 +39,7 @@ async def judged(
     Args:
         run: What the agent did.
         expected: The lines, the model that judges them, and the shares that pass.
-        judge: Who asks the model. What it raises becomes a Failed; a cancellation passes.
+        judge: Who asks the model. Its JudgeError becomes a Failed; Refused and a cancellation pass.
         nonce: A text that nobody can guess, new for every call of this: it fences the run's texts.
         clock: Seconds, for how long it took.
         purpose: What the agent is for, where lines depend on it.
@@ -57,9 +57,6 @@ async def judged(
         checks = await talk.checks(first, len(lines_of(expected.outcome)))
     except JudgeError as error:
         return talk.failed(redactor.text(str(error)), error.error)
-    except Exception as error:  # noqa: BLE001 - a user's own way to a model may raise anything
-        kind = type(error).__name__
-        return talk.failed(redactor.text(f"{kind}: {error}" if str(error) else kind), kind)
     missing = bool(missing_from(run, shown))
     return verdict(_redacted(checks, redactor), shown, expected, missing=missing, judged=talk.took())
 
