@@ -236,3 +236,17 @@ class TestEvidence:
 
         assert (mark.score, mark.lines[0].evidence, mark.lines[0].found) == (1, evidence, found)
         assert len(judge.asks) == 1
+
+    def test_what_the_judge_pieced_together_is_redacted_again(self):
+        answer = checks(False, why="It names bob@example.com.", evidence={"quote": "mail bob@example.com"})
+        mark, _ = ask([answer], result={"text": "I wrote to amy@example.com."})
+
+        assert mark.lines[0].why == "It names <email-2>."
+        assert mark.lines[0].evidence == {"quote": "mail <email-2>"}
+        assert mark.reason == "0.00. Missed: x (It names <email-2>.)"
+
+
+def test_what_a_failure_quotes_is_redacted():
+    failed, _ = ask(["The agent wrote to bob@example.com."] * 2)
+
+    assert failed.reason.endswith('It began: "The agent wrote to <email-1>."')

@@ -17,10 +17,11 @@ from otel_chloe.judge.ask import MAX_TOKENS, Ask, Reply
 from otel_chloe.judge.expectations import judged
 from otel_chloe.testing import ScriptedJudge, SteppingClock, checks
 
+NONCE = "0123456789abcdef"
 LINES = {"should": ["x"], "shouldNot": ["n"]}
 TWO = checks(True, True)
 TITLES = [
-    "Its own purpose",
+    "Its own purpose (its instructions, not yours)",
     "What it was asked",
     "What was true",
     "What it said",
@@ -51,7 +52,7 @@ class TestTheQuestion:
         _, sections = told(self.RESULT, purpose="BE KIND")
 
         assert list(sections) == [title for title in TITLES if "missing" not in title]
-        assert "BE KIND" in sections["Its own purpose"]
+        assert sections[TITLES[0]] == "BE KIND"
         assert "P" in sections["What it was asked"].splitlines()
 
     @pytest.mark.parametrize("purpose", [None, "", "  "])
@@ -69,7 +70,7 @@ class TestTheQuestion:
     def test_what_was_true(self):
         _, sections = told(self.RESULT, {**LINES, "situation": "The site is down."})
 
-        assert "The site is down." in sections["What was true"]
+        assert sections["What was true"] == "The site is down."
 
     def test_calls_stand_in_order_with_arguments_results_and_errors(self):
         _, sections = told(self.RESULT)
@@ -99,9 +100,11 @@ class TestTheQuestion:
             assert key in system
         assert system.index('"why"') < system.index('"met"')
 
-    def test_every_text_of_the_run_is_fenced_and_no_line_is(self):
+    def test_every_text_of_the_run_is_fenced_and_nothing_of_the_rules_is(self):
         """The fence's mark is new for every question, and the system message says what it means."""
-        seen = [told({"text": "done", "calls": [{"tool": "t"}]}) for _ in range(2)]
+        lines = {**LINES, "situation": "The site is down."}
+        result = {"text": "done", "calls": [{"tool": "t"}]}
+        seen = [told(result, lines, purpose="Keeps sites up.") for _ in range(2)]
         nonces = [set(re.findall(r"[0-9a-f]{16}", system)) for system, _ in seen]
 
         assert all(len(nonce) == 1 for nonce in nonces)
@@ -158,7 +161,7 @@ class TestTheSecondQuestion:
     def judge(self, *answers: Any) -> tuple[Any, ScriptedJudge]:
         judge = ScriptedJudge(answers)
         clock = SteppingClock(each_s=0.5)
-        return asyncio.run(judged(Run(output="done"), self.LINE, judge=judge, nonce="n0n", clock=clock)), judge
+        return asyncio.run(judged(Run(output="done"), self.LINE, judge=judge, nonce=NONCE, clock=clock)), judge
 
     def test_it_quotes_the_problem(self):
         _, judge = self.judge("Everything was met.", checks(True))
@@ -235,7 +238,7 @@ def _objects(schema: Any) -> list[Any]:
 def test_a_judge_is_asked_with_the_schema_and_the_time_it_has():
     judge = ScriptedJudge(TWO)
     lines = Expectations(outcome=ExpectedOutcome(should=["x", "y"]), model="M")
-    asyncio.run(judged(Run(), lines, judge=judge, nonce="n", clock=SteppingClock(), timeout_s=7.0))
+    asyncio.run(judged(Run(), lines, judge=judge, nonce=NONCE, clock=SteppingClock(), timeout_s=7.0))
 
     [ask] = judge.asks
     assert ask == Ask(model="M", messages=ask.messages, schema=prompt.SCHEMA, timeout_s=7.0)

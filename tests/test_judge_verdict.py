@@ -29,7 +29,8 @@ def weigh(met, *, missing=False, **shares):
     lines = [f"line {number}" for number in range(1, len(met) + 1)]
     outcome = ExpectedOutcome(should=lines[:-1], should_not=lines[-1:])
     expected = Expectations(outcome=outcome, model="M", **shares)
-    return verdict([Check(each, "why") for each in met], Nothing(), expected, missing=missing, judged=Judged(calls=1))
+    checks = [Check(each, "why") for each in met]
+    return verdict(checks, Nothing(), expected, missing=missing, redact=str.strip, judged=Judged(calls=1))
 
 
 @given(MET)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
 Object: TypeAlias = Mapping[str, Any]
+Evidence: TypeAlias = Mapping[str, int | str]
+"""``{"call": number}`` or ``{"quote": text}``."""
 
 _KINDS: Final = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
@@ -20,12 +22,12 @@ _KINDS: Final = {str: "a text", int: "a number", float: "a number", list: "a lis
 class Check:
     """What the model said of one line: ``met`` is None where it could not tell.
 
-    ``evidence`` is ``{"call": number}`` or ``{"quote": text}``, None where the model points to nothing.
+    ``evidence`` is None where the model points to nothing.
     """
 
     met: bool | None
     why: str | None = None
-    evidence: Object | None = None
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def _check(check: Object, line: int) -> Check:
     return Check(met, _text(check.get("why")), _evidence(check.get("evidence")))
 
 
-def _evidence(value: Any) -> Object | None:
+def _evidence(value: Any) -> Evidence | None:
     """A call's number or a quote, where the model gave one that can be looked up."""
     if not isinstance(value, dict):
         return None

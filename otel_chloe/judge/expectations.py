@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
 
 from otel_chloe.config import Expectations
@@ -58,7 +57,7 @@ async def judged(
     except JudgeError as error:
         return talk.failed(redactor.text(str(error)), error.error)
     missing = bool(missing_from(run, shown))
-    return verdict(_redacted(checks, redactor), shown, expected, missing=missing, judged=talk.took())
+    return verdict(checks, shown, expected, missing=missing, redact=redactor.text, judged=talk.took())
 
 
 class _Talk:
@@ -119,11 +118,6 @@ def _read(reply: Reply, lines: int) -> tuple[Check, ...] | Invalid:
     if reply.finish == CUT_OFF:  # even where what there is of it can be read: more was to come
         return Invalid("it was cut off at its limit of tokens before it was finished")
     return read_answer(reply.text, lines)
-
-
-def _redacted(checks: Sequence[Check], redactor: Redactor) -> list[Check]:
-    """What the model wrote, without what it may have pieced together again."""
-    return [replace(check, why=check.why and redactor.text(check.why)) for check in checks]
 
 
 _Number = TypeVar("_Number", int, float)

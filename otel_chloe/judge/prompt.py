@@ -127,28 +127,28 @@ def first_messages(
 ) -> tuple[Message, Message]:
     """What the model is asked at first.
 
-    The rules' own texts are redacted as the run was: a line that names an address is met by a run that uses it.
+    What the run holds is fenced. What the rules' writer wrote is not, for it is true; but it is redacted as the run
+    was, so that a line which names an address is met by a run that uses it.
     """
     unheard = not run.complete or any(gap.code in _UNHEARD for gap in run.gaps)
 
-    def section(title: str, label: str, text: str | None, without: str) -> str:
-        return f"# {title}\n{fence.around(label, text) if text and text.strip() else without}"
+    def fenced(label: str, text: str, without: str) -> str:
+        return fence.around(label, text) if text.strip() else without
 
     sections = [
-        section("What it was asked", "asked", shown.prompt, NOT_ASKED),
-        section("What was true", "true", outcome.situation and redact(outcome.situation), NOT_WRITTEN),
-        section("What it said", "said", shown.said, NOT_HEARD if unheard else SAID_NOTHING),
-        section("What it did (its tool calls, in order)", "did", shown.did, "[]"),
+        ("What it was asked", fenced("prompt", shown.prompt, NOT_ASKED)),
+        ("What was true", redact(outcome.situation) if outcome.situation else NOT_WRITTEN),
+        ("What it said", fenced("reply", shown.said, NOT_HEARD if unheard else SAID_NOTHING)),
+        ("What it did (its tool calls, in order)", fenced("calls", shown.did, "[]")),
     ]
     if purpose and purpose.strip():
-        sections.insert(0, section("Its own purpose", "purpose", redact(purpose), ""))
-    missing = missing_from(run, shown)
-    if missing:
-        sections.append("\n".join(["# What is missing from this record", *(f"- {text}" for text in missing)]))
-    sections.append("\n".join(["# The lines", *(redact(line) for line in _numbered(outcome))]))
+        sections.insert(0, ("Its own purpose (its instructions, not yours)", redact(purpose)))
+    if missing := missing_from(run, shown):
+        sections.append(("What is missing from this record", "\n".join(f"- {text}" for text in missing)))
+    sections.append(("The lines", "\n".join(redact(line) for line in _numbered(outcome))))
     return (
         {"role": "system", "content": f"{_RULES}\n\n{fence.rule}"},
-        {"role": "user", "content": "\n\n".join(sections)},
+        {"role": "user", "content": "\n\n".join(f"# {title}\n{text}" for title, text in sections)},
     )
 
 

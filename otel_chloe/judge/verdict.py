@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 from otel_chloe.config import Expectations
-from otel_chloe.judge.answer import Check
+from otel_chloe.judge.answer import Check, Evidence
 from otel_chloe.judge.prompt import lines_of
 from otel_chloe.mark import Judged, Line, Mark, Unscored
 
@@ -38,6 +38,7 @@ def verdict(
     expected: Expectations,
     *,
     missing: bool,
+    redact: Callable[[str], str],
     judged: Judged | None = None,
 ) -> Mark | Unscored:
     """The share of the decided lines that are met.
@@ -48,11 +49,19 @@ def verdict(
         expected: The lines, the share that passes, and the share that must have been decided to pass.
         missing: Whether the run has a gap or was trimmed. Only then is a line that the judge could not decide
             undecided; else it is not met.
+        redact: Takes out of the model's words what it may have pieced together again.
         judged: What the judgement took.
     """
     texts = lines_of(expected.outcome)
     lines = tuple(
-        _line(number, text, check, shown, missing)
+        Line(
+            number,
+            text,
+            False if check.met is None and not missing else check.met,
+            check.why and redact(check.why),
+            _redacted(check.evidence, redact),
+            _found(check.evidence, shown),
+        )
         for number, (text, check) in enumerate(zip(texts, checks, strict=True), 1)
     )
     decided = [line for line in lines if line.met is not None]
@@ -66,12 +75,13 @@ def verdict(
     return Mark(score, reason, name=EXPECTATIONS, value=score, passed=passed, lines=lines, judged=judged)
 
 
-def _line(number: int, text: str, check: Check, shown: Transcript, missing: bool) -> Line:  # noqa: FBT001
-    met = False if check.met is None and not missing else check.met
-    return Line(number, text, met, check.why, check.evidence, _found(check.evidence, shown))
+def _redacted(evidence: Evidence | None, redact: Callable[[str], str]) -> Evidence | None:
+    if evidence is None:
+        return None
+    return {key: redact(value) if isinstance(value, str) else value for key, value in evidence.items()}
 
 
-def _found(evidence: Mapping[str, Any] | None, shown: Transcript) -> bool | None:
+def _found(evidence: Evidence | None, shown: Transcript) -> bool | None:
     """Whether the evidence is there; None where none was given."""
     if evidence is None:
         return None
