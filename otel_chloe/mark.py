@@ -44,6 +44,18 @@ class Judged:
     duration_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCall:
+    """One call of a judge's model, for the metrics. ``error`` is None where it was answered; cost is US dollars."""
+
+    model: str
+    error: str | None
+    duration_s: float
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A score and the reason for it.

@@ -27,6 +27,10 @@ GEN_AI_EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
 GEN_AI_CONVERSATION_ID: Final = "gen_ai.conversation.id"
 GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
+GEN_AI_REQUEST_MODEL: Final = "gen_ai.request.model"
+GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105 - no secret: input or output
+GEN_AI_USAGE_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
+GEN_AI_USAGE_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 
 # In no convention yet: proposed as an evaluation span (semantic-conventions-genai #33), and in use elsewhere by that
 # name (opensearch-genai-observability-sdk-py).
@@ -51,6 +55,8 @@ CHLOE_MARK_ID: Final = "chloe.mark.id"
 CHLOE_MARK_REVISION: Final = "chloe.mark.revision"
 CHLOE_SCORER_KEY: Final = "chloe.scorer.key"
 CHLOE_SCORER_VERSION: Final = "chloe.scorer.version"
+CHLOE_JUDGE_MODEL: Final = "chloe.judge.model"
+"""The judge's model, on an evaluation span: there ``gen_ai.request.model`` would make it look like a model call."""
 
 # --- Our own: metrics ------------------------------------------------------------------------------------------------
 CHLOE_EVALUATION_VALUE: Final = "chloe.evaluation.value"
@@ -61,6 +67,11 @@ CHLOE_RUNS_OPEN: Final = "chloe.runs.open"
 CHLOE_SPANS_LATE: Final = "chloe.spans.late"
 CHLOE_REVISIONS: Final = "chloe.revisions"
 CHLOE_ERRORS: Final = "chloe.errors"
+CHLOE_JUDGE_CALLS: Final = "chloe.judge.calls"
+CHLOE_JUDGE_DURATION: Final = "chloe.judge.duration"
+CHLOE_JUDGE_TOKENS: Final = "chloe.judge.tokens"
+CHLOE_JUDGE_COST: Final = "chloe.judge.cost"
+CHLOE_JUDGE_QUEUE_SIZE: Final = "chloe.judge.queue.size"
 
 # --- Values ----------------------------------------------------------------------------------------------------------
 PASS: Final = "pass"  # noqa: S105 - no secret: with fail, the labels that the GenAI conventions give as examples

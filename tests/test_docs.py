@@ -11,6 +11,7 @@ from sink_backend import BROKEN, Backend, a_run
 
 from otel_chloe import gaps, semconv
 from otel_chloe.config import RULES_VARIABLE, Settings
+from otel_chloe.mark import JudgeCall
 from otel_chloe.sinks import Watched, mark_attributes
 
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
@@ -81,7 +82,8 @@ def backend():
     backend = Backend()
     sinks = backend.sinks(watched=[Watched("site_doctor")])
     sinks.emit(a_run(conversation="c"), [(a_run(conversation="c"), BROKEN)])
-    sinks.publish(open_runs=1)
+    sinks.judge_called(JudgeCall(model="m", error="server", duration_s=1, input_tokens=1, output_tokens=1, cost_usd=1))
+    sinks.publish(open_runs=1, judging=1)
     return backend
 
 
@@ -115,7 +117,7 @@ def test_the_metrics_are_those_that_go_out(backend):
 
 def test_every_metric_of_ours_is_in_the_table():
     table = {cells[0].strip("`") for cells in rows("docs/marks.md", "metric")}
-    source = (ROOT / "otel_chloe/sinks/metrics.py").read_text("utf-8")
+    source = "".join(file.read_text("utf-8") for file in (ROOT / "otel_chloe/sinks").glob("*metrics.py"))
     made = re.findall(r"create_(?:histogram|counter|up_down_counter)\(\s*semconv\.(\w+)", source)
 
     assert table == {getattr(semconv, name) for name in made}

@@ -11,8 +11,8 @@ import pytest
 from jumping_loop import run_jumping
 
 from otel_chloe.judge.ask import Ask, Judge, JudgeError, Reply
-from otel_chloe.mark import Mark, Outcome
-from otel_chloe.pipeline.judging import Called, Desk, DeskLimits, Job, Price
+from otel_chloe.mark import JudgeCall, Mark, Outcome
+from otel_chloe.pipeline.judging import Desk, DeskLimits, Job, Price
 
 Answers = Callable[[Ask], Awaitable[Reply]]
 
@@ -40,7 +40,7 @@ class Office:
     def __init__(self, answer: Answers, **limits: Any) -> None:
         self.judge = Asked(answer)
         self.done: list[tuple[float, Job, Outcome]] = []
-        self.told: list[Called] = []
+        self.told: list[JudgeCall] = []
         self.desk = Desk(
             DeskLimits(**limits), lambda: self.judge, _score, self._done, self.told.append, jitter=lambda: 0.0
         )
@@ -62,7 +62,7 @@ class Office:
         await self.until_idle()
 
     async def until_idle(self) -> None:
-        while not self.desk.idle(0):
+        while not self.desk.idle(0):  # noqa: ASYNC110 - it is an event of threads
             await asyncio.sleep(0.01)
 
 
@@ -154,7 +154,7 @@ def test_fewer_calls_at_a_time_after_too_many():
 
     office.judge.most = 0
     office.done.clear()
-    office.judge._answer = answering()  # noqa: SLF001 - the same judge, in a better mood
+    office.judge._answer = answering()
     run_jumping(office.all(8))
 
     assert office.judge.most == 4
@@ -224,7 +224,7 @@ def test_each_call_is_told_with_its_time_and_tokens():
     run_jumping(office.all(1))
 
     assert office.told == [
-        Called(model="m", error=None, duration_s=2.0, input_tokens=10, output_tokens=3, cost_usd=0.01)
+        JudgeCall(model="m", error=None, duration_s=2.0, input_tokens=10, output_tokens=3, cost_usd=0.01)
     ]
 
 

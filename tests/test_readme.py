@@ -14,6 +14,7 @@ from otel_chloe.cli import main
 from otel_chloe.config import load_rules
 
 PYTHON = blocks("README.md", "python")
+RULES, LINES = blocks("README.md", "yaml")
 ATTACH, PROVIDERS, FUNCTION = PYTHON
 CONSOLE = [block for block in blocks("README.md", "console") if block.startswith("$ ")]
 
@@ -45,8 +46,25 @@ def received():
 @pytest.fixture
 def folder(tmp_path):
     """A folder with the README's rules in it."""
-    (tmp_path / "rules.yaml").write_text(*blocks("README.md", "yaml"), "utf-8")
+    (tmp_path / "rules.yaml").write_text(RULES, "utf-8")
     return tmp_path
+
+
+def test_the_lines_are_judged(tmp_path):
+    from agent_app import App
+    from judge_script import Judge, checks
+
+    (tmp_path / "rules.yaml").write_text(LINES, "utf-8")
+    judge = Judge(checks(True, False))
+    with App(tmp_path / "rules.yaml", complete=judge) as app:
+        app.run("check_site")
+        app.processor.force_flush(10_000)
+
+        (span,) = [span for span in app.exporter.get_finished_spans() if span.name == "evaluation expectations"]
+
+    assert span.attributes["gen_ai.evaluation.score.value"] == 0.5
+    assert "invents a cause" in span.attributes["gen_ai.evaluation.explanation"]
+    assert [model for model, _ in judge.asked] == ["anthropic/claude-haiku-4.5"]
 
 
 def test_the_rules_load_and_hold_for_whom_they_say(folder, caplog):
@@ -142,4 +160,4 @@ def test_what_the_readme_says_is_refused_is_refused():
         with pytest.raises(ConfigError, match="not in this version"):
             load_rules({"agents": {"a": yaml.safe_load(f"{key}: [x]")}})
     with pytest.raises(ConfigError, match="not in this version"):
-        ScoringSpanProcessor({}).hold(ScoringSpanProcessor({}))
+        ScoringSpanProcessor({}, scorers=[len])

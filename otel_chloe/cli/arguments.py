@@ -61,6 +61,7 @@ _SCORE_EXAMPLES: Final = """\
 examples:
   otel-chloe score spans.otlp.jsonl --rules rules.yaml
   otel-chloe score spans.otlp.jsonl --rules rules.yaml --fail-under 0.9
+  otel-chloe score spans.otlp.jsonl --rules rules.yaml --complete my_llm:ask
   otel-chloe score nightly/*.jsonl.gz --rules rules.yaml --format json --strict
 
 The text ends with a line for each scorer and agent. Only scored runs enter the
@@ -116,7 +117,11 @@ def _score(command: ArgumentParser) -> None:
     command.add_argument(
         "--no-judge", action="store_true", help='ask no model: what a judge scores is unscored, "judge off"'
     )
-    command.add_argument("--complete", metavar="MODULE:FUNCTION", action=_Later, help=SUPPRESS)
+    command.add_argument(
+        "--complete",
+        metavar="MODULE:FUNCTION",
+        help="ask the judge's model through your own complete(model, messages), sync or async",
+    )
     command.add_argument(
         "--fail-under", metavar="X", type=_finite, help="exit 1 if a scorer's mean is under X, and not for single marks"
     )
@@ -144,13 +149,6 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ArgumentTypeError(f"{text!r} is not a number, such as 0.9")
     return number
-
-
-class _Later(Action):
-    """An option that a later version has: refused, never taken and ignored."""
-
-    def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
-        parser.error(f"{self.option_strings[0]}: not in this version")
 
 
 class _Version(Action):

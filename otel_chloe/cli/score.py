@@ -7,10 +7,11 @@ from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..errors import ConfigError
 from ..mark import Mark, Outcome
-from ..scorers import outcomes
-from .console import BAD_INPUT, NOT_PASSED, OK, printable, write
+from .console import BAD_INPUT, NOT_PASSED, OK, complain, printable, write
 from .json_lines import run_line
+from .judged import complete_of, scored_runs
 from .reading import Recordings
 from .rules import rules_of
 from .text import Page
@@ -21,11 +22,15 @@ def run(args: Namespace) -> int:
     rules = rules_of(args.rules)
     if rules is None:
         return BAD_INPUT
+    try:
+        complete = complete_of(args.complete) if args.complete else None
+    except ConfigError as error:
+        complain(error)
+        return BAD_INPUT
     recordings = Recordings(args.files, together=args.together)
     totals = Totals()
     page = Page()
-    for file, found in recordings.runs():
-        scored = outcomes(found, rules)
+    for file, found, scored in scored_runs(recordings.runs(), rules, judge=not args.no_judge, complete=complete):
         for of, outcome in scored:
             totals.add(of.agent, outcome)
         if args.format == "json":

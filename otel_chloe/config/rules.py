@@ -21,7 +21,8 @@ class JudgeRules:
     """The model that judges, and what it may cost.
 
     ``model`` is a name that litellm or the maker of the model knows. ``timeout_s`` is for one call, ``concurrency``
-    the calls at one time; the two amounts are hard stops in US dollars, for each process.
+    the calls at one time; the two amounts are hard stops in US dollars, for each process. What a million tokens cost
+    is known for most models; where both prices are given, they count instead.
     """
 
     model: str | None = None
@@ -29,6 +30,8 @@ class JudgeRules:
     concurrency: int = 8
     usd_per_hour: float = 1.0
     usd_per_day: float = 10.0
+    usd_per_million_input: float | None = None
+    usd_per_million_output: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +111,12 @@ class Rules:
     def for_run(self, agent: str | None) -> AgentRules | None:
         """What holds for a top-level run of this agent: the rules for everyone and its own."""
         return self.everyone if agent is None else self.joined.get(agent, self.everyone)
+
+    @property
+    def judged(self) -> bool:
+        """Whether a model is to judge anything."""
+        held = [self.everyone, *self.alone.values(), *self.joined.values()]
+        return any(each and each.expectations and each.expectations.has_lines for each in held)
 
     @property
     def agents(self) -> tuple[str, ...]:

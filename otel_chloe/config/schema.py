@@ -100,6 +100,8 @@ class JudgeEntry(Entry):
     concurrency: Said[Amount] = None
     usd_per_hour: Said[Dollars] = None
     usd_per_day: Said[Dollars] = None
+    usd_per_million_input: Said[Dollars] = None
+    usd_per_million_output: Said[Dollars] = None
 
 
 class SettingsEntry(Entry):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import monotonic, time_ns
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from otel_chloe.assembly import Closed, Limits, RunAssembler, Tree
 from otel_chloe.config import AgentRules, Rules, Settings
 from otel_chloe.health import Health
-from otel_chloe.mark import Violation
+from otel_chloe.mark import JudgeCall, Outcome, Violation
 from otel_chloe.part import Part
 from otel_chloe.pipeline.forks import ForkGuard
 from otel_chloe.pipeline.work import Work
@@ -19,6 +19,10 @@ from otel_chloe.record import Record
 from otel_chloe.run import Run
 from otel_chloe.scorers import outcomes
 from otel_chloe.sinks import Sinks, Watched
+
+if TYPE_CHECKING:
+    from otel_chloe.judge.ask import Complete
+    from otel_chloe.pipeline.judgements import Answered, Judgements
 
 RUNS_OPEN: Final = "runs_open"
 LINGER_S: Final = 60.0
@@ -41,7 +45,21 @@ class Full:
     tree: Tree
 
 
-Item: TypeAlias = Forbidden | Full
+Item: TypeAlias = "Forbidden | Full | Answered | JudgeCall"
+OnMark: TypeAlias = Callable[[Run, Outcome], object]
+"""A user's own function, called for every outcome on the worker."""
+
+
+class Holder(Protocol):
+    """Holds spans back until marks of a judge are on them."""
+
+    def scored(self, tree: Tree, found: Iterable[tuple[Run, Outcome]], due: Sequence[Run]) -> None: ...
+
+    def answered(self, run: Run, outcome: Outcome) -> None: ...
+
+    def late(self, now: float) -> bool: ...
+
+    def forked(self) -> None: ...
 
 
 class Pipeline:
@@ -53,6 +71,8 @@ class Pipeline:
         describe: Reads an open span as a part.
         expand: Makes parts of what is held of ended spans.
         sinks: Makes the sinks, given the health and what they call when a provider is first seen.
+        complete: A user's own way to the judge's model.
+        on_mark: Called with each outcome and the run that it is of.
     """
 
     def __init__(
@@ -62,18 +82,31 @@ class Pipeline:
         describe: Callable[[Any], Part | None],
         expand: Callable[[Sequence[Part | Record], int, Any], list[Part]],
         sinks: Callable[[Health, Callable[[], None]], Sinks],
+        *,
+        complete: Complete | None = None,
+        on_mark: OnMark | None = None,
     ) -> None:
         self.rules = rules
         self.settings = settings
         self.health = Health(monotonic)
         self.assembler = RunAssembler(_limits(settings), describe, expand, self.health.count)
-        work: Work[Item] = Work(self._take, self._tick, self._close, self._forked)
+        self._judgements = self._judges(complete)
+        self._on_mark = on_mark
+        self.holders: list[Holder] = []
+        work: Work[Item] = Work(self._take, self._tick, self._close, self._forked, self._judgements)
         self.worker: Worker[Item] = Worker(work, self.health, clock=monotonic, shutdown_s=settings.shutdown_s)
         self._sinks = sinks(self.health, self.worker.register_exit)
         self._forks = ForkGuard()
         self.awake = False
         self._sleeps_at: float | None = None
         self._seen = False
+
+    def _judges(self, complete: Complete | None) -> Judgements | None:
+        if not self.rules.judged:
+            return None
+        from otel_chloe.pipeline.judgements import Judgements  # with asyncio: only for who has lines to judge
+
+        return Judgements(self.rules, complete, lambda item: self.worker.hand_over(item))  # noqa: PLW0108 - made later
 
     # --- called by hooks ---------------------------------------------------------------------------------------------
 
@@ -100,13 +133,27 @@ class Pipeline:
     def _take(self, item: Item) -> None:
         if isinstance(item, Forbidden):
             self._forbidden(item)
-        elif not item.tree.closed:
-            self._emit(self.assembler.full(item.tree, time_ns()))
+        elif isinstance(item, Full):
+            if not item.tree.closed:
+                self._emit(self.assembler.full(item.tree, time_ns()))
+        elif isinstance(item, JudgeCall):
+            with self._forks.held():
+                self._sinks.judge_called(item)
+        else:
+            run = item.due.run
+            with self._forks.held():
+                self._sinks.emit(run, [(run, item.outcome)], origin=item.origin, completed=False)
+                for holder in self.holders:
+                    holder.answered(run, item.outcome)
+            self._tell(run, item.outcome)
 
     def _tick(self, now: float) -> float | None:
+        if self._judgements is not None:
+            self._judgements.start()
         self._emit(self.assembler.due(now, time_ns()))
         self._publish()
-        if self.assembler.open_runs or self._sleeps_at is None:
+        holding = [holder for holder in self.holders if holder.late(now)]
+        if holding or self.assembler.open_runs or self._sleeps_at is None:
             self._sleeps_at = now + LINGER_S
         elif now >= self._sleeps_at:
             self.awake = False
@@ -123,10 +170,15 @@ class Pipeline:
 
     def _publish(self) -> None:
         with self._forks.held():
-            self._sinks.publish(open_runs=self.assembler.open_runs)
+            judging = self._judgements.size if self._judgements is not None else 0
+            self._sinks.publish(open_runs=self.assembler.open_runs, judging=judging)
 
     def _forked(self) -> None:
         self.assembler.forget()
+        if self._judgements is not None:
+            self._judgements.forked()
+        for holder in self.holders:
+            holder.forked()
         self.awake = False
 
     def _emit(self, closed: Iterable[Closed]) -> None:
@@ -134,12 +186,29 @@ class Pipeline:
             self._score(each)
 
     def _score(self, closed: Closed) -> None:
+        begun: list[Run] = []
         try:
-            found = outcomes(closed.run, self.rules)
+            found = outcomes(closed.run, self.rules, judging=self._judgements is not None)
+            if self._judgements is not None:
+                refused, begun = self._judgements.begin(closed.run, closed.tree.origin, found)
+                found += refused
             with self._forks.held():
                 self._sinks.emit(closed.run, found, origin=closed.tree.origin)
+                for holder in self.holders:
+                    holder.scored(closed.tree, found, begun)
         except Exception as error:  # noqa: BLE001 - one run that cannot be scored must not take others with it
             self.health.failed("scoring a run", error)
+            return
+        for run, outcome in found:
+            self._tell(run, outcome)
+
+    def _tell(self, run: Run, outcome: Outcome) -> None:
+        if self._on_mark is None:
+            return
+        try:
+            self._on_mark(run, outcome)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            self.health.failed("on_mark", error)
 
     def _forbidden(self, item: Forbidden) -> None:
         """Counts a broken must_not_call now, for an alert that need not wait for the run's end."""

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
 
 def _nothing() -> None:
     pass
+
+
+class Elsewhere(Protocol):
+    """What the work has done elsewhere, on other threads: it comes back to the worker through its queue."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until nothing is under way any more. False if that took too long."""
+        ...
+
+    def give_up(self) -> None:
+        """Ends what is under way: it comes back as it is."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +37,5 @@ class Work(Generic[T]):
     """Closes what can be closed now: for a flush, what is finished (False); for a shutdown, everything (True)."""
     forked: Callable[[], None] = _nothing
     """Forgets the parent's work, in a forked child, before anything else is handed over. May run inside a hook."""
+    elsewhere: Elsewhere | None = None
+    """What flush and shutdown wait for, beside the worker's own."""

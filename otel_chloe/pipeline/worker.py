@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import _thread
 import atexit
-import contextvars
 import os
 import threading
 import weakref
@@ -24,16 +23,9 @@ from itertools import islice
 from queue import Empty
 from typing import Final, Generic, TypeVar
 
-from opentelemetry.context import (
-    _SUPPRESS_INSTRUMENTATION_KEY,  # pyright: ignore[reportPrivateUsage] - no public name; the SDK's own workers use it
-    Context,
-    attach,
-    detach,
-    set_value,
-)
-
 from otel_chloe.health import Health
 
+from .context import in_own_context
 from .exits import before_exit_handlers
 from .process import Process, Request
 from .work import Work
@@ -49,6 +41,7 @@ _LEAST_WAIT_S: Final = 0.01
 """Due work that stays due must not keep a core busy."""
 _MOST_WAIT_S: Final = 3_600.0
 """A wake-up with nothing to do is harmless; a wait beyond the platform's maximum raises."""
+_LAST_S: Final = 1.0
 _RETRY_S: Final = 1.0
 """After due work failed, and after a thread could not be started."""
 
@@ -151,7 +144,18 @@ class Worker(Generic[T]):
         process = self._here()
         if process.stop is not None or _thread.get_ident() == process.ident:
             return False  # the worker cannot wait for itself: a user's on_mark called us
-        request = Request(everything=False)
+        deadline = self._clock() + timeout_s
+        if not self._asked(process, Request(everything=False), timeout_s):
+            return False
+        elsewhere = self._work.elsewhere
+        if elsewhere is None:
+            return True
+        # What is done elsewhere comes back through the queue.
+        return elsewhere.wait(deadline - self._clock()) and self._asked(
+            process, Request(everything=False), deadline - self._clock()
+        )
+
+    def _asked(self, process: Process[T], request: Request, timeout_s: float) -> bool:
         process.queue.put(request)
         if not process.running:
             self._start(process)
@@ -166,14 +170,17 @@ class Worker(Generic[T]):
         process = self._here()
         if _thread.get_ident() == process.ident:
             return False
-        asked = Request(everything=True)
-        stop = process.ask_to_stop(asked)
-        if stop is asked:
-            process.queue.put(stop)
-        if process.gave_up:
-            return stop.done.is_set()
+        deadline = self._clock() + (self._shutdown_s if timeout_s is None else timeout_s)
         try:
-            done = self._waited(process, stop, self._shutdown_s if timeout_s is None else timeout_s)
+            if process.stop is None and not process.gave_up:
+                self._drain(process, deadline)
+            asked = Request(everything=True)
+            stop = process.ask_to_stop(asked)
+            if stop is asked:
+                process.queue.put(stop)
+            if process.gave_up:
+                return stop.done.is_set()
+            done = self._waited(process, stop, deadline - self._clock())
         except BaseException:
             process.gave_up = True  # Ctrl-C in the wait: the exit handlers that follow must not wait again
             raise
@@ -183,6 +190,20 @@ class Worker(Generic[T]):
         process.exits = []
         self._health.write_log()
         return done
+
+    def _drain(self, process: Process[T], deadline: float) -> None:
+        """Has done what is under way elsewhere: it comes back through the queue, which a stop shuts."""
+        elsewhere = self._work.elsewhere
+        if elsewhere is None:
+            return
+        request = Request(everything=True)
+        process.queue.put(request)
+        if not self._waited(process, request, deadline - self._clock()):
+            return
+        left_s = deadline - self._clock()
+        # A little is kept back: what is given up has an outcome that must get out too.
+        if not elsewhere.wait(left_s - min(_LAST_S, left_s / 4)):
+            elsewhere.give_up()
 
     def _waited(self, process: Process[T], request: Request, timeout_s: float) -> bool:
         token = object()
@@ -194,7 +215,7 @@ class Worker(Generic[T]):
         deadline = self._clock() + timeout_s
         try:
             for item in process.waiting():
-                self._in_own_context(self._do, item)
+                in_own_context(self._do, item)
                 if request.done.is_set() or self._clock() >= deadline:
                     break
         finally:
@@ -256,7 +277,7 @@ class Worker(Generic[T]):
                 if not process.thread.holds(token):
                     process.queue.put(first)
                     break
-                deadline = self._in_own_context(self._turn, process, first)
+                deadline = in_own_context(self._turn, process, first)
         finally:
             if process.thread.holds(token):
                 self._ended(process)
@@ -314,19 +335,6 @@ class Worker(Generic[T]):
             return self._clock() + _RETRY_S
         finally:
             self._health.write_log()
-
-    @staticmethod
-    def _in_own_context(work: Callable[..., float | None], *args: object) -> float | None:
-        """Calls in an empty context that suppresses instrumentation: nothing that we do is anybody's span."""
-
-        def suppressed() -> float | None:
-            token = attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, True, Context()))
-            try:
-                return work(*args)
-            finally:
-                detach(token)
-
-        return contextvars.Context().run(suppressed)
 
     # --- fork --------------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from opentelemetry.trace import SpanContext, SpanKind, TracerProvider
 
 from otel_chloe.assembly import Tree
 from otel_chloe.config import Rules, Settings, load_rules
+from otel_chloe.config.settings import positive_seconds
 from otel_chloe.conventions import (
     FOREIGN_KEYS,
     expand,
@@ -35,9 +36,10 @@ from otel_chloe.conventions import (
 )
 from otel_chloe.errors import ConfigError
 from otel_chloe.health import Health
+from otel_chloe.judge.ask import Complete
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, OTHER, TOOL, Kind
-from otel_chloe.pipeline.scoring import Forbidden, Full, Pipeline, watched
+from otel_chloe.pipeline.scoring import Forbidden, Full, OnMark, Pipeline, watched
 from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Origin, Sinks, origin_of
@@ -60,8 +62,9 @@ class ScoringSpanProcessor(SpanProcessor):
         rules: The rules file's path, a mapping of the same shape, or ``Rules``. None takes the path from the variable
             ``OTEL_CHLOE_RULES``; where that is not set, runs are rebuilt and counted, and nothing is scored.
         scorers: Not in this version.
-        complete: Not in this version.
-        on_mark: Not in this version.
+        complete: A way of your own to the judge's model, ``complete(model, messages) -> str``, sync or async; None
+            for litellm in a process of its own.
+        on_mark: Called with each run and each of its outcomes, on the worker; what it raises is counted.
         tracer_provider: Takes the evaluation spans; else they go where the run's own span goes.
         meter_provider: Takes the metrics; else the global one does.
         logger_provider: Takes the events; else the global one does.
@@ -75,14 +78,14 @@ class ScoringSpanProcessor(SpanProcessor):
         rules: str | os.PathLike[str] | Mapping[str, object] | Rules | None = None,
         *,
         scorers: Sequence[object] = (),
-        complete: Callable[..., object] | None = None,
-        on_mark: Callable[..., object] | None = None,
+        complete: Complete | None = None,
+        on_mark: OnMark | None = None,
         tracer_provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
         logger_provider: LoggerProvider | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        _refuse(scorers=scorers, complete=complete, on_mark=on_mark)
+        _refuse(scorers=scorers)
         self._rules = load_rules(rules)
         chosen = Settings.from_mapping(settings, base=self._rules.settings) if settings else self._rules.settings
 
@@ -99,10 +102,11 @@ class ScoringSpanProcessor(SpanProcessor):
                 on_provider=on_provider,
             )
 
-        self._pipeline = Pipeline(self._rules, chosen, read_open, expand, sinks)
+        self._pipeline = Pipeline(self._rules, chosen, read_open, expand, sinks, complete=complete, on_mark=on_mark)
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._recorded = self._assembler.recorded
+        self._reasons = chosen.reasons
         self._forbidden = _forbidden_names(self._rules)
         self._harmless: set[str | None] = set()
         self._marks = SpanMarks(self._rules, chosen, self._assembler, self._pipeline.health, self._guard)
@@ -268,9 +272,30 @@ class ScoringSpanProcessor(SpanProcessor):
     # --- the application's calls -------------------------------------------------------------------------------------
 
     def hold(self, next_processor: SpanProcessor, seconds: float = 10.0) -> SpanProcessor:
-        """Not in this version: holds root spans back until a judge's marks are on them."""
-        del next_processor, seconds
-        raise ConfigError("hold is not in this version. Marks of calls are written on the span without it.")
+        """A processor to add in place of ``next_processor``: it hands on a run's own span with the judge's marks on it.
+
+        ``seconds`` is how long such a span is held at most (more than 0); every other span goes on at once.
+        """
+        from .hold import HoldProcessor  # only for who holds
+
+        holding = HoldProcessor(
+            next_processor,
+            positive_seconds(seconds, "hold: seconds"),
+            tree_of=self._held_tree,
+            flush=self._pipeline.flush,
+            wake=self._pipeline.wake,
+            failed=self._guard,
+            reasons=self._reasons,
+        )
+        self._pipeline.holders.append(holding)
+        return holding
+
+    def _held_tree(self, span: ReadableSpan) -> Tree | None:
+        """The tree of a span that has ended and that marks of a judge will stand on, as far as can be told."""
+        if not self._rules.judged:
+            return None
+        tree = self._assembler.trees.get(span._context[1])  # type: ignore[index]  # an SDK's span has one
+        return tree if tree is not None and tree.ours else None
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Close every run whose root has ended, and hand its marks to the providers. False if that took too long."""

@@ -123,7 +123,7 @@ class SpanMarks:
         held = self._rules.for_run(agent)
         if held is None:
             return {}
-        if held.expectations is not None or held.calls is None:
+        if held.calls is None or (held.expectations is not None and not held.expectations.has_lines):
             return None
         short = [short_name(name) for name in names]
         if not kept(held.calls, short if short == names else short + names):
@@ -141,7 +141,8 @@ class SpanMarks:
             return {}
         run, top = found
         held = self._rules.for_run(run.agent) if top else self._rules.named(run.agent)
-        said = list(outcomes_under(run, held, run.trace_id))
+        # What a judge is to say comes when the span is long gone.
+        said = list(outcomes_under(run, held, run.trace_id, judging=True))
         return mark_attributes(said, reasons=self._reasons)[0] if said else {}
 
 

@@ -44,8 +44,7 @@ def outcomes(run: Run, rules: Rules, *, judging: bool = False) -> list[tuple[Run
     return [
         (scored, outcome)
         for scored, held, trace_id in _scored(run, rules)
-        for outcome in outcomes_under(scored, held, trace_id)
-        if not (judging and isinstance(outcome, Unscored) and outcome.error == JUDGE_OFF)
+        for outcome in outcomes_under(scored, held, trace_id, judging=judging)
     ]
 
 
@@ -85,13 +84,15 @@ def _below(run: Run) -> Iterator[Run]:
         yield from _below(sub)
 
 
-def outcomes_under(run: Run, rules: AgentRules | None, trace_id: str | None) -> Iterator[Outcome]:
+def outcomes_under(
+    run: Run, rules: AgentRules | None, trace_id: str | None, *, judging: bool = False
+) -> Iterator[Outcome]:
     """Score one run by these rules alone, and none of its sub-runs. No rules, no outcomes."""
     if rules is None:
         return
     if rules.calls is not None:
         yield _stamped(calls(run, rules.calls), run, rules, trace_id)
-    if rules.expectations is not None:
+    if rules.expectations is not None and not (judging and rules.expectations.has_lines):
         yield _stamped(_expectations(rules.expectations), run, rules, trace_id)
 
 

@@ -11,11 +11,12 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
 from otel_chloe.health import Health
-from otel_chloe.mark import Mark, Outcome, Violation
+from otel_chloe.mark import JudgeCall, Mark, Outcome, Violation
 from otel_chloe.run import Run
 
 from .context import run_context
 from .evaluation import Attributes, emit_event, emit_span, evaluation_attributes
+from .judge_metrics import JudgeMetrics
 from .metrics import Metrics, Watched, Words
 from .providers import Origin, Providers, Tracers
 
@@ -91,6 +92,7 @@ class Sinks:
         self._emitted = Recent(remembered)
         self._violations = Recent(remembered)
         self._metrics: Metrics | None = None
+        self._judge_metrics: JudgeMetrics | None = None
         self._warned = False
 
     def look(self) -> None:
@@ -100,6 +102,7 @@ class Sinks:
             meters = self._providers.meters()
             if self._metrics is None and meters is not None:
                 self._metrics = Metrics(meters, self._words, self._watched)
+                self._judge_metrics = JudgeMetrics(meters, self._words)
         except Exception as error:  # noqa: BLE001 - a guard: a provider is anybody's code
             self._health.failed("looking for providers", error)
 
@@ -141,13 +144,21 @@ class Sinks:
             return
         self._guarded("violation metric", self._metrics.violation, run.agent, violation, severity, run_context(run))
 
-    def publish(self, *, open_runs: int) -> None:
-        """Tells the metrics what was counted since the last time, and how many runs are open."""
+    def judge_called(self, call: JudgeCall) -> None:
+        """Records a call of a judge's model."""
+        self.look()
+        if self._judge_metrics is not None:
+            self._guarded("judge metrics", self._judge_metrics.called, call)
+
+    def publish(self, *, open_runs: int, judging: int = 0) -> None:
+        """Tells the metrics what was counted since the last time, and how many runs are open, and wait to be judged."""
         self.look()
         metrics = self._metrics
         if metrics is None:
             return
         self._guarded("open runs metric", metrics.open_runs, open_runs)
+        if self._judge_metrics is not None:
+            self._guarded("judge queue metric", self._judge_metrics.queued, judging)
         self._guarded("late spans metric", metrics.late_spans, self._health.counted(SPANS_LATE))
         for name, total in self._health.errors().items():
             self._guarded("errors metric", metrics.error, name, total)

@@ -68,8 +68,24 @@ def evaluation_attributes(run: Run, outcome: Outcome, *, reasons: bool = True) -
         semconv.CHLOE_MARK_ID: outcome.id,
         semconv.CHLOE_MARK_REVISION: outcome.revision,
         semconv.ERROR_TYPE: error_type(outcome),
+        **_judged(outcome),
     }
     return {key: value for key, value in said.items() if value is not None}
+
+
+def _judged(outcome: Outcome) -> dict[str, str | int | float | None]:
+    """What a judgement took."""
+    took = None if isinstance(outcome, Pending) else outcome.judged
+    if took is None:
+        return {}
+    return {
+        semconv.CHLOE_JUDGE_MODEL: took.model,
+        semconv.CHLOE_JUDGE_CALLS: took.calls,
+        semconv.CHLOE_JUDGE_DURATION: took.duration_s,
+        semconv.CHLOE_JUDGE_COST: took.cost_usd,
+        semconv.GEN_AI_USAGE_INPUT_TOKENS: took.input_tokens,
+        semconv.GEN_AI_USAGE_OUTPUT_TOKENS: took.output_tokens,
+    }
 
 
 def _explanation(outcome: Outcome) -> str | None:

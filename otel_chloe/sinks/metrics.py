@@ -67,6 +67,7 @@ class Words:
         self.labels = FewWords((semconv.PASS, semconv.FAIL))
         self.versions = FewWords(limit=4 * MAX_SEEN)
         self.errors = FewWords()
+        self.models = FewWords()
         self.tools = FewWords(violation.tool for each in watched for violation in each.violations)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from otel_chloe.pipeline.judging.calls import Called, Price
+from otel_chloe.pipeline.judging.calls import Price
 from otel_chloe.pipeline.judging.desk import Desk, DeskLimits, Job
 from otel_chloe.pipeline.judging.thread import JudgeThread
 
-__all__ = ["Called", "Desk", "DeskLimits", "Job", "JudgeThread", "Price"]
+__all__ = ["Desk", "DeskLimits", "Job", "JudgeThread", "Price"]

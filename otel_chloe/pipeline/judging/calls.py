@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from otel_chloe.judge.ask import Ask, Judge, JudgeError, Refused, Reply
+from otel_chloe.mark import JudgeCall
 from otel_chloe.pipeline.judging.budget import Budget
 from otel_chloe.pipeline.judging.circuit import Circuit
 from otel_chloe.pipeline.judging.pace import Pace
@@ -17,18 +18,6 @@ MOST_TRIES: Final = 3
 FIRST_WAIT_S: Final = 1.0
 """Before the second try, half of it by chance; twice as long before the third."""
 RATE_LIMIT: Final = "rate_limit"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
-    """One call of a model, for the metrics. ``error`` is None where it was answered."""
-
-    model: str
-    error: str | None
-    duration_s: float
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +64,7 @@ class Calls:
         judge: Callable[[], Judge],
         budget: Budget,
         state_of: Callable[[str], ModelState],
-        told: Callable[[Called], None],
+        told: Callable[[JudgeCall], None],
         *,
         price: Price | None,
         jitter: Callable[[], float],
@@ -112,7 +101,11 @@ class Calls:
             cost = self._price.of(reply) if self._price is not None else reply.cost_usd
         except JudgeError as error:
             self._failed(state, error, clock(), last=last)
-            self._told(Called(model=ask.model, error=error.error, duration_s=clock() - began))
+            self._told(JudgeCall(model=ask.model, error=error.error, duration_s=clock() - began))
+            raise
+        except Exception as error:
+            state.circuit.failed(f"{type(error).__name__}: {error}", clock(), lasting=False)
+            self._told(JudgeCall(model=ask.model, error=type(error).__name__, duration_s=clock() - began))
             raise
         except BaseException:
             state.circuit.given_up()
@@ -122,7 +115,7 @@ class Calls:
         state.circuit.succeeded()
         state.pace.answered()
         self._told(
-            Called(
+            JudgeCall(
                 model=ask.model,
                 error=None,
                 duration_s=clock() - began,

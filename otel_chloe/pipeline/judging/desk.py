@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from otel_chloe.judge.ask import Judge, Refused
-from otel_chloe.mark import Failed, Outcome, Unscored
+from otel_chloe.mark import Failed, JudgeCall, Outcome, Unscored
 from otel_chloe.pipeline.judging.budget import Budget
-from otel_chloe.pipeline.judging.calls import Called, Calls, ModelState, Price
+from otel_chloe.pipeline.judging.calls import Calls, ModelState, Price
 
 MIB: Final = 1024 * 1024
 _WORST: Final = 2_000
@@ -73,7 +73,7 @@ class Desk:
         judge: Callable[[], Judge],
         score: Callable[[Job, Judge], Awaitable[Outcome]],
         done: Callable[[Job, Outcome], None],
-        told: Callable[[Called], None],
+        told: Callable[[JudgeCall], None],
         *,
         jitter: Callable[[], float],
     ) -> None:

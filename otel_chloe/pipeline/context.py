@@ -1,0 +1,30 @@
+"""The context that our own threads work in: nobody's, and without instrumentation."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable
+from typing import TypeVar
+
+from opentelemetry.context import (
+    _SUPPRESS_INSTRUMENTATION_KEY,  # pyright: ignore[reportPrivateUsage] - no public name; the SDK's own workers use it
+    Context,
+    attach,
+    detach,
+    set_value,
+)
+
+R = TypeVar("R")
+
+
+def in_own_context(work: Callable[..., R], *args: object) -> R:
+    """Calls in an empty context that suppresses instrumentation: nothing that we do is anybody's span."""
+
+    def suppressed() -> R:
+        token = attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, True, Context()))
+        try:
+            return work(*args)
+        finally:
+            detach(token)
+
+    return contextvars.Context().run(suppressed)
