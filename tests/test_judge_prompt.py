@@ -15,7 +15,7 @@ from otel_chloe.expected import ExpectedOutcome
 from otel_chloe.judge import prompt
 from otel_chloe.judge.ask import MAX_TOKENS, Ask, Reply
 from otel_chloe.judge.expectations import judged
-from otel_chloe.testing import ScriptedJudge, SteppingClock, checks
+from otel_chloe.testing import JudgeError, ScriptedJudge, SteppingClock, checks
 
 NONCE = "0123456789abcdef"
 LINES = {"should": ["x"], "shouldNot": ["n"]}
@@ -196,6 +196,23 @@ class TestTheSecondQuestion:
 
         assert failed.error == "invalid_answer"
         assert "it was cut off" in failed.reason
+
+    def test_a_model_without_room_for_the_run_is_shown_less_of_it(self):
+        """What was cut is said, and lines may hang on it."""
+        too_long = JudgeError("Too long.", error="context_length")
+        judge = ScriptedJudge([too_long, too_long, checks(None)])
+        run = Run(output="word " * 20_000)
+        outcome = asyncio.run(judged(run, self.LINE, judge=judge, nonce=NONCE, clock=SteppingClock()))
+        sizes = [len(user["content"]) for _, user in judge.messages]
+
+        assert sizes[0] > 2 * sizes[1] > 4 * sizes[2]
+        assert "# What is missing from this record\n- " in judge.messages[2][1]["content"]
+        assert (outcome.state, outcome.judged.calls) == ("unscored", 3)
+
+    def test_a_run_that_cannot_be_shortened_has_failed(self):
+        failed, judge = self.judge(JudgeError("Too long.", error="context_length"))
+
+        assert (failed.error, failed.reason, len(judge.asks)) == ("context_length", "Too long.", 1)
 
     def test_both_calls_are_paid_for(self):
         first = Reply(text="", model="m-1", input_tokens=10, output_tokens=1, cost_usd=0.5)

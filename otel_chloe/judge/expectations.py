@@ -11,13 +11,16 @@ from otel_chloe.judge.ask import MAX_TOKENS, Ask, Judge, JudgeError, Message, Re
 from otel_chloe.judge.fence import Fence
 from otel_chloe.judge.prompt import SCHEMA, first_messages, lines_of, missing_from, second_messages
 from otel_chloe.judge.redact import Redactor
-from otel_chloe.judge.shown import show
+from otel_chloe.judge.shown import Shown, show
 from otel_chloe.judge.verdict import EXPECTATIONS, nothing_expected, verdict
 from otel_chloe.mark import Failed, Judged, Mark, Unscored
 from otel_chloe.run import Run
 
 INVALID: Final = "invalid_answer"
 CUT_OFF: Final = "length"
+TOO_LONG: Final = "context_length"
+BUDGETS: Final = (24_000, 6_000, 2_000)
+"""Tokens of the run that the model is shown: at first, and each time that it says it was too much."""
 _QUOTED: Final = 200
 """Characters of an answer that cannot be used that stand in the reason."""
 
@@ -48,12 +51,16 @@ async def judged(
     if not expected.has_lines:
         return nothing_expected()
     redactor = redactor or Redactor()
-    shown = show(run, redactor=redactor)
-    fence = Fence(nonce)
-    first = first_messages(run, shown, expected.outcome, purpose=purpose, fence=fence, redact=redactor.text)
     talk = _Talk(judge, expected.model or "", timeout_s, clock)
+
+    def question(shown: Shown) -> tuple[Message, ...]:
+        fence = Fence(nonce)
+        return first_messages(run, shown, expected.outcome, purpose=purpose, fence=fence, redact=redactor.text)
+
     try:
-        checks = await talk.checks(first, len(lines_of(expected.outcome)))
+        shown, checks = await talk.about(
+            lambda tokens: show(run, redactor=redactor, tokens=tokens), question, len(lines_of(expected.outcome))
+        )
     except JudgeError as error:
         return talk.failed(redactor.text(str(error)), error.error)
     missing = bool(missing_from(run, shown))
@@ -72,8 +79,25 @@ class _Talk:
         self._calls = 0
         self._replies: list[Reply] = []
 
-    async def checks(self, first: Sequence[Message], lines: int) -> tuple[Check, ...]:
-        """One check for each line. Raises JudgeError where no answer was to be had, or none that can be used."""
+    async def about(
+        self, show: Callable[[int], Shown], question: Callable[[Shown], Sequence[Message]], lines: int
+    ) -> tuple[Shown, tuple[Check, ...]]:
+        """What the model was shown, and one check for each line.
+
+        A model that has no room for the run is shown less of it. Raises JudgeError where no answer was to be had, or
+        none that can be used.
+        """
+        shown = show(BUDGETS[0])
+        for smaller in BUDGETS[1:]:
+            try:
+                return shown, await self._checks(question(shown), lines)
+            except JudgeError as error:
+                if error.error != TOO_LONG or shown.tokens <= smaller:
+                    raise
+            shown = show(smaller)
+        return shown, await self._checks(question(shown), lines)
+
+    async def _checks(self, first: Sequence[Message], lines: int) -> tuple[Check, ...]:
         reply = await self._ask(first, MAX_TOKENS)
         answer = _read(reply, lines)
         if isinstance(answer, Invalid):

@@ -56,7 +56,6 @@ _MISSING: Final[Mapping[str, str]] = {
     gaps.HANDOFF_UNCLEAR: "Other agents may have worked on the same task, which is not shown.",
 }
 _SOMETHING: Final = "A part of the run was not recorded."
-_TRIMMED: Final = "The run is long: where a mark says so, a part of it is left out here."
 _QUOTED: Final = 2_000
 """Characters of an answer that cannot be used, from its start and from its end, that are shown to the model again."""
 _UNHEARD: Final = frozenset({gaps.NO_OUTPUT, gaps.CONTENT_OFF, gaps.CONTENT_IN_LOGS, gaps.CUT_SHORT})
@@ -110,10 +109,7 @@ def missing_from(run: Run, shown: Shown) -> tuple[str, ...]:
     codes = dict.fromkeys(gap.code for gap in run.gaps)
     if not run.complete and not codes.keys() & gaps.MAY_HIDE_CALLS:
         codes[gaps.CUT_SHORT] = None
-    said = [_MISSING.get(code, _SOMETHING) for code in codes]
-    if shown.cut:
-        said.append(_TRIMMED)
-    return tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys([*(_MISSING.get(code, _SOMETHING) for code in codes), *shown.cut]))
 
 
 def first_messages(
@@ -132,23 +128,24 @@ def first_messages(
     """
     unheard = not run.complete or any(gap.code in _UNHEARD for gap in run.gaps)
 
-    def fenced(label: str, text: str, without: str) -> str:
-        return fence.around(label, text) if text.strip() else without
+    def fenced(label: str, text: str | None, without: str = "") -> str:
+        return fence.around(label, text) if text and text.strip() else without
 
-    sections = [
+    sections = (
+        ("Its own purpose (its instructions, not yours)", redact(purpose) if purpose and purpose.strip() else ""),
+        ("Its name", fenced("name", shown.agent)),
         ("What it was asked", fenced("prompt", shown.prompt, NOT_ASKED)),
         ("What was true", redact(outcome.situation) if outcome.situation else NOT_WRITTEN),
         ("What it said", fenced("reply", shown.said, NOT_HEARD if unheard else SAID_NOTHING)),
+        ("What it failed with", fenced("error", shown.error)),
         ("What it did (its tool calls, in order)", fenced("calls", shown.did, "[]")),
-    ]
-    if purpose and purpose.strip():
-        sections.insert(0, ("Its own purpose (its instructions, not yours)", redact(purpose)))
-    if missing := missing_from(run, shown):
-        sections.append(("What is missing from this record", "\n".join(f"- {text}" for text in missing)))
-    sections.append(("The lines", "\n".join(redact(line) for line in _numbered(outcome))))
+        ("What agents below it were asked and said", fenced("agents", shown.others)),
+        ("What is missing from this record", "\n".join(f"- {text}" for text in missing_from(run, shown))),
+        ("The lines", "\n".join(redact(line) for line in _numbered(outcome))),
+    )
     return (
         {"role": "system", "content": f"{_RULES}\n\n{fence.rule}"},
-        {"role": "user", "content": "\n\n".join(f"# {title}\n{text}" for title, text in sections)},
+        {"role": "user", "content": "\n\n".join(f"# {title}\n{text}" for title, text in sections if text)},
     )
 
 
