@@ -93,7 +93,7 @@ def test_a_span_goes_when_its_time_is_over_and_only_once():
     judge = Stuck()
     with Holding(complete=judge, seconds=0.05, settings={"settle_s": 0.01}) as app:
         app.run("check_site")
-        _until(lambda: app.exported())
+        _until(app.exported)
         judge.let_go.set()
         app.provider.force_flush(10_000)
 

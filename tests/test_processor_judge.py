@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from agent_app import PASSED, App, marks_of
+from agent_app import App, marks_of
 from judge_script import JUDGED, Judge, Stuck, checks, rules
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 

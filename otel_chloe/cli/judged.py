@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..config import Rules
@@ -44,7 +44,7 @@ def complete_of(name: str) -> Complete:
     module_name, _, path = name.partition(":")
     if not module_name or not path:
         raise ConfigError(f"--complete {name}: write MODULE:FUNCTION, such as my_gateway:complete.")
-    sys.path.insert(0, os.getcwd())
+    sys.path.insert(0, str(Path.cwd()))
     try:
         found: Any = importlib.import_module(module_name)
     except Exception as error:  # noqa: BLE001 - a user's module may raise anything
@@ -57,7 +57,8 @@ def complete_of(name: str) -> Complete:
         found = getattr(found, part, None)
     if not callable(found):
         raise ConfigError(f"--complete {name}: {module_name} has no function {path}.")
-    return found
+    complete: Complete = found
+    return complete
 
 
 class _Judging:

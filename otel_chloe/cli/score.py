@@ -6,7 +6,9 @@ import math
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from ..config import Rules
 from ..errors import ConfigError
 from ..mark import Mark, Outcome
 from .console import BAD_INPUT, NOT_PASSED, OK, complain, printable, write
@@ -15,6 +17,9 @@ from .judged import complete_of, scored_runs
 from .reading import Recordings
 from .rules import rules_of
 from .text import Page
+
+if TYPE_CHECKING:
+    from ..judge.ask import Complete
 
 
 def run(args: Namespace) -> int:
@@ -27,6 +32,10 @@ def run(args: Namespace) -> int:
     except ConfigError as error:
         complain(error)
         return BAD_INPUT
+    return _score(args, rules, complete)
+
+
+def _score(args: Namespace, rules: Rules, complete: Complete | None) -> int:
     recordings = Recordings(args.files, together=args.together)
     totals = Totals()
     page = Page()
