@@ -113,10 +113,15 @@ class Rules:
         return self.everyone if agent is None else self.joined.get(agent, self.everyone)
 
     @property
+    def expectations(self) -> list[Expectations]:
+        """Everything that a model is to judge, of whatever agent."""
+        held = [self.everyone, *self.alone.values(), *self.joined.values()]
+        return [each.expectations for each in held if each and each.expectations and each.expectations.has_lines]
+
+    @property
     def judged(self) -> bool:
         """Whether a model is to judge anything."""
-        held = [self.everyone, *self.alone.values(), *self.joined.values()]
-        return any(each and each.expectations and each.expectations.has_lines for each in held)
+        return bool(self.expectations)
 
     @property
     def agents(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Final
 
@@ -52,6 +53,14 @@ class ChildJudge:
             return None
         link = self._link
         return link.pid if link is not None and link.usable() else None
+
+    def prepare(self) -> None:
+        """Starts the child before it is asked: once the interpreter exits, none can be started any more.
+
+        Where it cannot be started, the first question says so.
+        """
+        with suppress(JudgeError):
+            self._usable()
 
     async def ask(self, ask: Ask) -> Reply:
         """Calls the model once.

@@ -6,6 +6,7 @@ import asyncio
 import random
 import secrets
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from otel_chloe.mark import JudgeCall, Mark, Outcome, Unscored
 from otel_chloe.pipeline.judging import Desk, DeskLimits, Job, JudgeThread, Price
 from otel_chloe.pipeline.judging.sampling import sampled
 from otel_chloe.run import Run
-from otel_chloe.scorers import Due, due
+from otel_chloe.scorers import EXPECTATIONS, Due, due
 from otel_chloe.sinks import Origin
 
 SAMPLED_OUT: Final = "sampled_out"
@@ -55,10 +56,18 @@ class Judgements:
         self._complete = complete
         self._back = back
         self._thread = JudgeThread(self._desk)
+        self._share = max((each.sample for each in rules.expectations), default=0.0)
+        self._ready = False
 
-    def start(self) -> None:
-        """Starts the thread before it is needed: at the interpreter's exit none can be started any more."""
-        self._thread.start()
+    def expect(self, trace_ids: Iterable[int]) -> None:
+        """Gets ready where a run of these traces may be judged: at the interpreter's exit nothing can be started."""
+        if self._ready or not any(sampled(f"{each:032x}", EXPECTATIONS, self._share) for each in trace_ids):
+            return
+        self._ready = True
+        with suppress(RuntimeError):  # the first run to be judged says so
+            loop = self._thread.start()
+            if self._complete is None:
+                loop.call_soon_threadsafe(_prepare)
 
     def begin(
         self, run: Run, origin: Origin | None, scored: Iterable[tuple[Run, Outcome]]
@@ -96,16 +105,17 @@ class Judgements:
     def forked(self) -> None:
         """In a forked process: forgets what its parent has judged."""
         self._thread.forked()
+        self._ready = False
 
     # --- on the judge's thread ---------------------------------------------------------------------------------------
 
     def _offered(self, each: Due, origin: Origin | None, *, keep: bool) -> Unscored | None:
         share = 1.0 if keep else each.expectations.sample
-        if not each.run.sampled or not sampled(each.trace_id, "expectations", share):
+        if not each.run.sampled or not sampled(each.trace_id, EXPECTATIONS, share):
             return Unscored("not in the sample of runs that are judged", error=SAMPLED_OUT)
         job = Job(
             what=Asked(each, origin),
-            name="expectations",
+            name=EXPECTATIONS,
             model=each.expectations.model or "",
             size=size_of(each.run),
         )
@@ -151,6 +161,12 @@ class Judgements:
     def _done(self, job: Job, outcome: Outcome) -> None:
         asked: Asked = job.what
         self._back(Answered(asked.due, asked.origin, asked.due.stamped(outcome)))
+
+
+def _prepare() -> None:
+    from otel_chloe.judge.child import shared_judge
+
+    shared_judge().prepare()
 
 
 def size_of(run: Run) -> int:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from otel_chloe.scorers.calls import calls, kept, used_names
-from otel_chloe.scorers.scoring import JUDGE_OFF, Due, due, outcomes, outcomes_under
+from otel_chloe.scorers.scoring import EXPECTATIONS, JUDGE_OFF, Due, due, outcomes, outcomes_under
 
-__all__ = ["JUDGE_OFF", "Due", "calls", "due", "kept", "outcomes", "outcomes_under", "used_names"]
+__all__ = ["EXPECTATIONS", "JUDGE_OFF", "Due", "calls", "due", "kept", "outcomes", "outcomes_under", "used_names"]

@@ -64,7 +64,7 @@ class Calls:
         judge: Callable[[], Judge],
         budget: Budget,
         state_of: Callable[[str], ModelState],
-        told: Callable[[JudgeCall], None],
+        told: Callable[[JudgeCall], object],
         *,
         price: Price | None,
         jitter: Callable[[], float],

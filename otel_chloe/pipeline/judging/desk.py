@@ -72,8 +72,8 @@ class Desk:
         limits: DeskLimits,
         judge: Callable[[], Judge],
         score: Callable[[Job, Judge], Awaitable[Outcome]],
-        done: Callable[[Job, Outcome], None],
-        told: Callable[[JudgeCall], None],
+        done: Callable[[Job, Outcome], object],
+        told: Callable[[JudgeCall], object],
         *,
         jitter: Callable[[], float],
     ) -> None:
