@@ -6,9 +6,10 @@ import asyncio
 import json
 
 import pytest
-from example_programs import blocks
+from example_programs import ROOT, blocks
 from opentelemetry.sdk.trace import TracerProvider
 
+from otel_chloe import testing
 from otel_chloe.judge.answer import Check, read_answer
 from otel_chloe.testing import Ask, CountingIds, JudgeError, Reply, ScriptedJudge, SteppingClock, checks
 
@@ -93,6 +94,20 @@ def test_ids_are_counted():
     contexts = [tracer.start_span(name).get_span_context() for name in "ab"]
 
     assert [(context.trace_id, context.span_id) for context in contexts] == [(1, 1), (2, 2)]
+
+
+def test_every_public_name_is_there_and_on_its_page():
+    page = (ROOT / "docs/testing.md").read_text("utf-8")
+
+    for name in testing.__all__:
+        assert hasattr(testing, name)
+        assert name in page
+    assert set(dir(testing)) >= set(testing.__all__)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Mock'"):
+        testing.Mock  # noqa: B018 - asking is the test
 
 
 @pytest.mark.parametrize("page", ["docs/testing.md", "docs/expectations.md"])

@@ -43,7 +43,7 @@ class RecordedRuns:
     """What a processor scored. It is its ``on_mark``."""
 
     def __init__(self, flush: Callable[[], bool]) -> None:
-        self._flush = flush
+        self._flush: Callable[[], bool] | None = flush
         self._seen: list[tuple[Run, list[Outcome]]] = []
 
     def __call__(self, run: Run, outcome: Outcome) -> None:
@@ -60,9 +60,13 @@ class RecordedRuns:
 
         Runs whose own span has ended are closed and judged first. Raises AssertionError where that takes over 30 s.
         """
-        if not self._flush():
+        if self._flush is not None and not self._flush():
             raise AssertionError("Not every run was scored within 30 s. Is a judge still waiting for its answer?")
         return [RecordedRun(run, tuple(outcomes)) for run, outcomes in self._seen]
+
+    def end(self) -> None:
+        """From here on nothing more comes."""
+        self._flush = None
 
 
 @contextmanager
@@ -97,3 +101,4 @@ def record_runs(
         yield recorded
     finally:
         processor.shutdown()
+        recorded.end()
