@@ -109,7 +109,8 @@ def missing_from(run: Run, shown: Shown) -> tuple[str, ...]:
     codes = dict.fromkeys(gap.code for gap in run.gaps)
     if not run.complete and not codes.keys() & gaps.MAY_HIDE_CALLS:
         codes[gaps.CUT_SHORT] = None
-    return tuple(dict.fromkeys([*(_MISSING.get(code, _SOMETHING) for code in codes), *shown.cut]))
+    lost = dict.fromkeys(_MISSING.get(code, _SOMETHING) for code in codes)
+    return (*lost, *(f"Left out here: {cut}." for cut in shown.cut))
 
 
 def first_messages(

@@ -54,14 +54,7 @@ def verdict(
     """
     texts = lines_of(expected.outcome)
     lines = tuple(
-        Line(
-            number,
-            text,
-            False if check.met is None and not missing else check.met,
-            check.why and redact(check.why),
-            _redacted(check.evidence, redact),
-            _found(check.evidence, shown),
-        )
+        _line(number, text, check, shown, missing=missing, redact=redact)
         for number, (text, check) in enumerate(zip(texts, checks, strict=True), 1)
     )
     decided = [line for line in lines if line.met is not None]
@@ -75,10 +68,14 @@ def verdict(
     return Mark(score, reason, name=EXPECTATIONS, value=score, passed=passed, lines=lines, judged=judged)
 
 
-def _redacted(evidence: Evidence | None, redact: Callable[[str], str]) -> Evidence | None:
-    if evidence is None:
-        return None
-    return {key: redact(value) if isinstance(value, str) else value for key, value in evidence.items()}
+def _line(
+    number: int, text: str, check: Check, shown: Transcript, *, missing: bool, redact: Callable[[str], str]
+) -> Line:
+    met = False if check.met is None and not missing else check.met
+    evidence, found = check.evidence, _found(check.evidence, shown)
+    if evidence is not None and not found:  # what is there was redacted when it was shown
+        evidence = {key: redact(value) if isinstance(value, str) else value for key, value in evidence.items()}
+    return Line(number, text, met, check.why and redact(check.why), evidence, found)
 
 
 def _found(evidence: Evidence | None, shown: Transcript) -> bool | None:
