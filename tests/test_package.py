@@ -134,8 +134,8 @@ report = {"sockets": opened}
     assert report == {"sockets": []}
 
 
-def test_nothing_imports_the_judges_library_or_grpc():
-    for file in FILES:
+def test_nothing_imports_the_judges_library_or_grpc_but_the_judges_process():
+    for file in (file for file in FILES if file.name != "child_main.py"):
         assert not re.search(r"^\s*(?:import|from) (?:litellm|grpc)\b", file.read_text("utf-8"), re.MULTILINE), file
 
 
@@ -147,4 +147,4 @@ def test_no_file_is_over_350_lines(file):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_every_file_says_what_it_is_for(file):
-    assert file.read_text("utf-8").startswith('"""')
+    assert file.read_text("utf-8").startswith(('"""', 'r"""'))

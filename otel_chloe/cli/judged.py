@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..config import Rules
 from ..errors import ConfigError
@@ -57,8 +57,7 @@ def complete_of(name: str) -> Complete:
         found = getattr(found, part, None)
     if not callable(found):
         raise ConfigError(f"--complete {name}: {module_name} has no function {path}.")
-    complete: Complete = found
-    return complete
+    return cast("Complete", found)
 
 
 class _Judging:

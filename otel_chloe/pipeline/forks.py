@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Final
+
+from .weak import weakly
 
 _WAIT_S: Final = 1.0
 """A fork waits no longer: an exporter that hangs must not hang the application."""
@@ -20,7 +21,7 @@ class ForkGuard:
         self._renew()
         if hasattr(os, "register_at_fork"):
             # Weakly, for what is registered at fork can never be taken back.
-            before, in_parent, in_child = map(_weakly, (self._before, self._in_parent, self._renew))
+            before, in_parent, in_child = map(weakly, (self._before, self._in_parent, self._renew))
             os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
 
     @contextmanager
@@ -47,13 +48,3 @@ class ForkGuard:
             # It is another thread's where the wait was given up.
             with suppress(RuntimeError):
                 lock.release()
-
-
-def _weakly(method: Callable[[], None]) -> Callable[[], None]:
-    weak = weakref.WeakMethod(method)
-
-    def call() -> None:
-        if found := weak():
-            found()
-
-    return call

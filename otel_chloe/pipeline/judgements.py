@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from otel_chloe.config import Rules
 from otel_chloe.judge.ask import Complete, Judge
@@ -178,7 +178,8 @@ def _size(value: Any) -> int:
     if isinstance(value, str):
         return _OBJECT + len(value)
     if isinstance(value, dict):
-        return _OBJECT + sum(_size(key) + _size(each) for key, each in value.items())
+        found = cast("dict[object, object]", value)
+        return _OBJECT + sum(_size(key) + _size(each) for key, each in found.items())
     if isinstance(value, list | tuple):
-        return _OBJECT + sum(map(_size, value))
+        return _OBJECT + sum(map(_size, cast("list[object]", value)))
     return _OBJECT

@@ -16,7 +16,6 @@ import _thread
 import atexit
 import os
 import threading
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
@@ -28,6 +27,7 @@ from otel_chloe.health import Health
 from .context import in_own_context
 from .exits import before_exit_handlers
 from .process import Process, Request
+from .weak import weakly
 from .work import Work
 
 T = TypeVar("T")
@@ -42,6 +42,7 @@ _LEAST_WAIT_S: Final = 0.01
 _MOST_WAIT_S: Final = 3_600.0
 """A wake-up with nothing to do is harmless; a wait beyond the platform's maximum raises."""
 _LAST_S: Final = 1.0
+"""Of a shutdown's time, kept for the marks of what is given up."""
 _RETRY_S: Final = 1.0
 """After due work failed, and after a thread could not be started."""
 
@@ -77,13 +78,7 @@ class Worker(Generic[T]):
         self._process: Process[T] = Process()
         if hasattr(os, "register_at_fork"):
             # Weakly, for what is registered at fork can never be taken back.
-            weak_forked = weakref.WeakMethod(self._forked)
-
-            def after_in_child() -> None:
-                if forked := weak_forked():
-                    forked()
-
-            os.register_at_fork(after_in_child=after_in_child)
+            os.register_at_fork(after_in_child=weakly(self._forked))
 
     # --- what hooks may call: no lock, nothing slow ------------------------------------------------------------------
 
@@ -122,20 +117,11 @@ class Worker(Generic[T]):
         finds nothing left to do.
         """
         process = self._here()
-        weak_exit, weak_early = weakref.WeakMethod(self._at_exit), weakref.WeakMethod(self._before_exit)
-
-        def flush_otel_chloe() -> None:
-            if before_exit := weak_early():
-                before_exit()
-
-        def drain_otel_chloe() -> None:
-            if at_exit := weak_exit():
-                at_exit()
-
         if not process.exits:
-            before_exit_handlers(flush_otel_chloe)
-        process.exits.append(drain_otel_chloe)
-        atexit.register(drain_otel_chloe)
+            before_exit_handlers(weakly(self._before_exit))
+        drain = weakly(self._at_exit)
+        process.exits.append(drain)
+        atexit.register(drain)
 
     # --- what callers wait for ---------------------------------------------------------------------------------------
 

@@ -101,7 +101,7 @@ class SpanMarks:
         root_id = tree.root_id
         if len(tree.open) != 1 or root_id not in tree.open:
             return None
-        agent = known.get(AGENT_NAME)
+        agent: Any = known.get(AGENT_NAME)
         if agent.__class__ is not str or agent in PLACEHOLDER_NAMES:
             return None
         names = plain_calls(tree.parts, root_id, span.instrumentation_scope.name)  # type: ignore[union-attr]  # a Tracer's
