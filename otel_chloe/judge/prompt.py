@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from otel_chloe import gaps
 from otel_chloe.expected import ExpectedOutcome
+from otel_chloe.gaps import (
+    ATTRIBUTES_DROPPED,
+    BARE_MODEL_CALL,
+    CALL_ONLY_IN_MESSAGE,
+    CONTENT_IN_LOGS,
+    CONTENT_OFF,
+    CUT_SHORT,
+    HANDOFF_UNCLEAR,
+    MAY_HIDE_CALLS,
+    NO_OUTPUT,
+    NO_PROMPT,
+    NO_TOOL_DATA,
+    ROOT_MISSING,
+    TRUNCATED,
+)
 from otel_chloe.judge.ask import Message
 from otel_chloe.judge.fence import Fence
 from otel_chloe.judge.shown import Shown
@@ -42,23 +56,23 @@ With one JSON object and nothing else, in this form:
 - met is true, false or null."""
 
 _MISSING: Final[Mapping[str, str]] = {
-    gaps.NO_TOOL_DATA: "Nothing was recorded about tools: the agent may have called some.",
-    gaps.CALL_ONLY_IN_MESSAGE: "Of some calls it is not known what came of them.",
-    gaps.TRUNCATED: "Some texts were cut when they were recorded.",
-    gaps.ATTRIBUTES_DROPPED: "Some details were lost when they were recorded.",
-    gaps.CONTENT_OFF: "Prompts, replies, arguments and results were not recorded, or not all of them.",
-    gaps.CONTENT_IN_LOGS: "Prompts, replies, arguments and results were kept elsewhere, or some of them.",
-    gaps.NO_PROMPT: "What the agent was asked was not recorded.",
-    gaps.NO_OUTPUT: "What the agent said was not recorded.",
-    gaps.ROOT_MISSING: "The start of the run was not recorded, and there may be more calls than these.",
-    gaps.CUT_SHORT: "The record ends before the run did: there may be more calls, and another reply.",
-    gaps.BARE_MODEL_CALL: "This is one step of a run: there may be more calls than these.",
-    gaps.HANDOFF_UNCLEAR: "Other agents may have worked on the same task, which is not shown.",
+    NO_TOOL_DATA: "Nothing was recorded about tools: the agent may have called some.",
+    CALL_ONLY_IN_MESSAGE: "Of some calls it is not known what came of them.",
+    TRUNCATED: "Some texts were cut when they were recorded.",
+    ATTRIBUTES_DROPPED: "Some details were lost when they were recorded.",
+    CONTENT_OFF: "Prompts, replies, arguments and results were not recorded, or not all of them.",
+    CONTENT_IN_LOGS: "Prompts, replies, arguments and results were kept elsewhere, or some of them.",
+    NO_PROMPT: "What the agent was asked was not recorded.",
+    NO_OUTPUT: "What the agent said was not recorded.",
+    ROOT_MISSING: "The start of the run was not recorded, and there may be more calls than these.",
+    CUT_SHORT: "The record ends before the run did: there may be more calls, and another reply.",
+    BARE_MODEL_CALL: "This is one step of a run: there may be more calls than these.",
+    HANDOFF_UNCLEAR: "Other agents may have worked on the same task, which is not shown.",
 }
 _SOMETHING: Final = "A part of the run was not recorded."
 _QUOTED: Final = 2_000
 """Characters of an answer that cannot be used, from its start and from its end, that are shown to the model again."""
-_UNHEARD: Final = frozenset({gaps.NO_OUTPUT, gaps.CONTENT_OFF, gaps.CONTENT_IN_LOGS, gaps.CUT_SHORT})
+_UNHEARD: Final = frozenset({NO_OUTPUT, CONTENT_OFF, CONTENT_IN_LOGS, CUT_SHORT})
 
 SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -107,8 +121,8 @@ def missing_from(run: Run, shown: Shown) -> tuple[str, ...]:
     Only where this says something may a line be one that cannot be decided.
     """
     codes = dict.fromkeys(gap.code for gap in run.gaps)
-    if not run.complete and not codes.keys() & gaps.MAY_HIDE_CALLS:
-        codes[gaps.CUT_SHORT] = None
+    if not run.complete and not codes.keys() & MAY_HIDE_CALLS:
+        codes[CUT_SHORT] = None
     lost = dict.fromkeys(_MISSING.get(code, _SOMETHING) for code in codes)
     return (*lost, *(f"Left out here: {cut}." for cut in shown.cut))
 
