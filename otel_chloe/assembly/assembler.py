@@ -124,8 +124,8 @@ class RunAssembler:
         """
         parts = [*self._parts(tree, tree.parts), ending]
         above = self._open_parts(tree, now_ns, ending.span_id)
-        forest = Forest([*parts, *above])
         ending.end = ending.end or now_ns
+        forest = Forest([*parts, *above])
         for group in delimit(forest).groups:
             if group.root is ending or ending in group.agents:
                 if hands_over(group, ending):
