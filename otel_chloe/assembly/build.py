@@ -11,7 +11,8 @@ from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.match import match_asked
 from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_in, model_calls, stopped_to_ask
 from otel_chloe.assembly.runs import Group
-from otel_chloe.assembly.toolcalls import Seen, message_call, models_of, seen_calls, tool_call
+from otel_chloe.assembly.toolcalls import message_call, models_of, seen_calls, tool_call
+from otel_chloe.assembly.twins import Seen
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, CHAIN, ERROR, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
 from otel_chloe.run import End, Gap, Run, ToolCall
