@@ -36,6 +36,17 @@ def score(run: Run, *must_call: str) -> float | None:
     return told.score if isinstance(told, Mark) else None
 
 
+def test_sub_runs_are_in_the_order_in_which_they_started(spans: Spans) -> None:
+    boss = spans.agent("boss")
+    for number in range(3):
+        helper = spans.agent(f"helper_{number}", under=spans.tool(f"ask_{number}", under=spans.chain(under=boss)))
+        spans.agent(f"below_{number}", under=spans.tool("ask", under=helper))
+
+    assert [sub.agent for sub in spans.run().sub_runs] == [
+        f"{place}_{number}" for number in range(3) for place in ("helper", "below")
+    ]
+
+
 # --- agents whose work stands beside their span ----------------------------------------------------------------------
 
 

@@ -186,11 +186,12 @@ class Builder:
         return told if isinstance(told, str) else None
 
     def _sub_runs(self, tool_calls: Sequence[ToolCall]) -> Iterable[Run]:
-        """The agents below the run's own, each with the calls made under it."""
+        """The agents below the run's own, in the order they started, each with the calls made under it."""
         own = {id(a) for a in self.group.agents}
         names = {a.name for a in self.group.agents}
-        for part in self.group.parts:
-            if part.kind is AGENT and id(part) not in own and part.name not in names:
+        agents = [p for p in self.group.parts if p.kind is AGENT]
+        for part in sorted(agents, key=lambda p: (p.start, -p.end, p.span_id)):
+            if id(part) not in own and part.name not in names:
                 yield self._sub_run(part, tool_calls)
 
     def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
