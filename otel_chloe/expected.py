@@ -95,6 +95,19 @@ def contradictions(expected: ExpectedCalls | ExpectedOutcome) -> list[str]:
     return [f"{line!r} is in should and in should_not: no run can meet both" for line in wanted if line in banned]
 
 
+def relaxed(rules: ExpectedCalls, joined: ExpectedCalls) -> list[tuple[str, str]]:
+    """Which option of rules that others were joined to makes one of them easier to keep: (option, rule)."""
+    found: list[tuple[str, str]] = []
+    more = COUNTS.index(rules.count) - COUNTS.index(joined.count)
+    # A ban is kept more easily where fewer calls count, a call that must be made where more do.
+    for rule in ("must_not_call", "at_most_once") if more < 0 else ("must_call",) if more > 0 else ():
+        if getattr(rules, rule):
+            found.append(("count", rule))
+    if rules.at_most_once and (rules.per, joined.per) == ("name", "arguments"):
+        found.append(("per", "at_most_once"))
+    return found
+
+
 def checked_text(value: object, key: str = "") -> str:
     """The value, if it is a text that is not blank."""
     if not isinstance(value, str):

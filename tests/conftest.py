@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -34,6 +35,18 @@ def needs() -> Callable[[str], str]:
         return path
 
     return find
+
+
+@pytest.fixture
+def rules_file(tmp_path: Path) -> Callable[..., Path]:
+    """``rules_file(text, name="rules.yaml")`` writes a rules file and gives its path."""
+
+    def write(text: str, name: str = "rules.yaml") -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
 
 
 def _no_skips(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -253,6 +253,10 @@ class AssemblyMachine(RuleBasedStateMachine):
         held = self.live.assembler.trees
         assert all(not tree.closed for tree in held.values())
         assert self.live.assembler.open_runs == len(held)
+        traces = {tree.trace_id for tree in held.values()}
+        found = [tree for trace_id in traces for tree in self.live.assembler.traces.of(trace_id)]
+        assert {id(tree) for tree in found} == {id(tree) for tree in held.values()}
+        assert (len(found), len(self.live.assembler.traces)) == (len(held), len(traces))
 
     def teardown(self) -> None:
         self.live.close_all()
@@ -278,6 +282,7 @@ class AssemblyMachine(RuleBasedStateMachine):
     def nothing_is_held(self) -> None:
         assembler = self.live.assembler
         assert (assembler.tree_of, assembler.trees, assembler._closing, assembler._loose) == ({}, {}, {}, [])
+        assert len(assembler.traces) == 0
         assert len(assembler._finished) <= assembler.limits.remembered_runs
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -30,7 +28,7 @@ agents:
       minDecided: 0.5
       sample: 0.25
     severity: page
-  "*": {calls: {mustNotCall: [drop_database]}}
+  "*": {calls: {mustNotCall: [drop_database], count: executed}}
 settings: {settleS: 1, maxSpans: 10, evaluationSpans: false}
 """
 
@@ -53,7 +51,7 @@ agents:
       min_decided: 0.5
       sample: 0.25
     severity: page
-  "*": {calls: {must_not_call: [drop_database]}}
+  "*": {calls: {must_not_call: [drop_database], count: executed}}
 settings: {settle_s: 1, max_spans: 10, evaluation_spans: false}
 """
 
@@ -85,30 +83,18 @@ MAPPING: dict[str, Any] = {
             },
             "severity": "page",
         },
-        "*": {"calls": {"mustNotCall": ["drop_database"]}},
+        "*": {"calls": {"mustNotCall": ["drop_database"], "count": "executed"}},
     },
     "settings": {"settleS": 1, "maxSpans": 10, "evaluationSpans": False},
 }
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Any:
-    """Write a rules file and give its path."""
-
-    def write(text: str, name: str = "rules.yaml") -> Path:
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
-
-
 class TestGoodFiles:
     """One file in every form that is taken."""
 
-    def test_the_whole_file(self, written: Any) -> None:
+    def test_the_whole_file(self, rules_file: Any) -> None:
         """Each key has its place in the values."""
-        rules = load_rules(written(CAMEL))
+        rules = load_rules(rules_file(CAMEL))
         judged = Expectations(
             outcome=ExpectedOutcome("The site is down.", ["says which site is down"], ["invents a cause"]),
             threshold=0.9,
@@ -128,7 +114,9 @@ class TestGoodFiles:
             model="anthropic/claude-haiku-4.5", timeout_s=20, concurrency=4, usd_per_hour=2, usd_per_day=5.5
         )
         assert rules.settings == Settings(settle_s=1, max_spans=10, evaluation_spans=False)
-        assert rules.everyone == AgentRules(agent="*", calls=ExpectedCalls(must_not_call=["drop_database"]))
+        assert rules.everyone == AgentRules(
+            agent="*", calls=ExpectedCalls(must_not_call=["drop_database"], count="executed")
+        )
         assert rules.named("site_doctor") == named
         assert rules.agents == ("site_doctor",)
 
@@ -143,19 +131,19 @@ class TestGoodFiles:
             (CAMEL.replace("\n", "\r\n"), "rules.yaml"),
         ],
     )
-    def test_every_form_gives_the_same_rules(self, written: Any, text: str, name: str) -> None:
+    def test_every_form_gives_the_same_rules(self, rules_file: Any, text: str, name: str) -> None:
         """Both spellings, YAML and JSON, with tabs, with a byte-order mark, from Windows."""
-        expected = load_rules(written(CAMEL))
+        expected = load_rules(rules_file(CAMEL))
 
-        assert replace(load_rules(written(text, name)), source=None) == replace(expected, source=None)
+        assert replace(load_rules(rules_file(text, name)), source=None) == replace(expected, source=None)
 
-    def test_a_mapping_gives_the_same_rules(self, written: Any) -> None:
+    def test_a_mapping_gives_the_same_rules(self, rules_file: Any) -> None:
         """It has no source."""
         rules = load_rules(MAPPING)
 
         assert rules.source is None
-        assert rules == replace(load_rules(written(CAMEL)), source=None)
-        assert rules.digest == load_rules(written(SNAKE)).digest
+        assert rules == replace(load_rules(rules_file(CAMEL)), source=None)
+        assert rules.digest == load_rules(rules_file(SNAKE)).digest
 
     def test_any_mapping_of_any_sequences_will_do(self) -> None:
         """What Python code builds is not always a dict of lists."""
@@ -163,9 +151,9 @@ class TestGoodFiles:
 
         assert load_rules(built).alone["a"].calls == ExpectedCalls(["x", "y"])
 
-    def test_a_path_may_be_text(self, written: Any) -> None:
+    def test_a_path_may_be_text(self, rules_file: Any) -> None:
         """And is the source of the rules."""
-        path = str(written(CAMEL))
+        path = str(rules_file(CAMEL))
 
         assert load_rules(path).source == path
 
@@ -184,88 +172,18 @@ class TestGoodFiles:
         assert rules.for_run("any") is None
         assert rules.named(None) is None
 
-    def test_the_variable_names_the_file(self, written: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_variable_names_the_file(self, rules_file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where no source is given."""
-        monkeypatch.setenv("OTEL_CHLOE_RULES", str(written(CAMEL)))
+        monkeypatch.setenv("OTEL_CHLOE_RULES", str(rules_file(CAMEL)))
 
         assert load_rules().agents == ("site_doctor",)
 
-    def test_anchors_and_merges(self, written: Any) -> None:
+    def test_anchors_and_merges(self, rules_file: Any) -> None:
         """YAML's own ways of not repeating oneself."""
         text = "agents:\n  a: &a {calls: {mustCall: [x]}}\n  b: {<<: *a, severity: ticket}\n"
-        rules = load_rules(written(text))
+        rules = load_rules(rules_file(text))
 
         assert rules.alone["b"] == AgentRules(agent="b", calls=ExpectedCalls(["x"]), severity="ticket")
-
-
-class TestJoining:
-    """`*` holds for every top-level run, in addition to the named entry."""
-
-    def joined(self, everyone: dict[str, Any], named: dict[str, Any]) -> AgentRules:
-        """The rules of a top-level run of an agent with an entry of its own."""
-        rules = load_rules({"judge": {"model": "m"}, "agents": {"*": everyone, "a": named}}).for_run("a")
-        assert rules is not None
-        return rules
-
-    def test_an_agent_without_an_entry_has_the_rules_for_everyone(self) -> None:
-        """So has a run whose agent is not known."""
-        rules = load_rules(MAPPING)
-
-        assert rules.for_run("other") == rules.for_run(None) == rules.everyone
-        assert rules.named("other") is None
-        assert rules.named("*") is None
-
-    def test_lists_are_joined(self) -> None:
-        """A name can add; what is forbidden for everyone stays so."""
-        calls = self.joined(
-            {"calls": {"mustNotCall": ["x"], "mustCall": ["c"]}}, {"calls": {"mustNotCall": ["y", "x"]}}
-        ).calls
-
-        assert calls == ExpectedCalls(["c"], ["x", "y"])
-
-    def test_an_empty_list_does_not_relax(self) -> None:
-        """It adds nothing."""
-        assert self.joined({"calls": {"mustNotCall": ["x"]}}, {"calls": {"mustNotCall": []}}).calls == ExpectedCalls(
-            must_not_call=["x"]
-        )
-
-    @pytest.mark.parametrize("named", [{}, {"calls": {}}, {"calls": {"mustCall": ["c"]}}])
-    def test_values_that_the_name_does_not_give_are_those_of_everyone(self, named: dict[str, Any]) -> None:
-        """What is not said is not the default."""
-        joined = self.joined({"calls": {"atMostOnce": ["x"], "count": "executed", "per": "arguments"}}, named)
-
-        assert joined.calls is not None
-        assert (joined.calls.count, joined.calls.per) == ("executed", "arguments")
-
-    def test_values_of_the_name_win(self) -> None:
-        """A default, written out, too."""
-        joined = self.joined(
-            {
-                "purpose": "p",
-                "severity": "ticket",
-                "calls": {"count": "executed"},
-                "expectations": {"situation": "s", "should": ["x"], "threshold": 0.5, "sample": 0.1, "model": "m1"},
-            },
-            {
-                "severity": "none",
-                "calls": {"count": "attempted"},
-                "expectations": {"situation": "t", "should": ["y"], "threshold": 0.8},
-            },
-        )
-
-        assert joined == AgentRules(
-            agent="a",
-            purpose="p",
-            severity="none",
-            calls=ExpectedCalls(),
-            expectations=Expectations(outcome=ExpectedOutcome("t", ["x", "y"]), sample=0.1, model="m1"),
-        )
-
-    def test_a_sub_run_has_the_named_entry_alone(self) -> None:
-        """The rules for everyone are for top-level runs."""
-        rules = load_rules({"agents": {"*": {"calls": {"mustNotCall": ["x"]}}, "a": {"calls": {"mustCall": ["y"]}}}})
-
-        assert rules.named("a") == AgentRules(agent="a", calls=ExpectedCalls(["y"]))
 
 
 class TestDigests:
@@ -334,50 +252,6 @@ class TestModels:
         assert entry is not None
         assert entry.expectations is not None
         assert not entry.expectations.has_lines
-
-
-def warnings(caplog: pytest.LogCaptureFixture, source: Any) -> list[str]:
-    """What loading these rules says in the log."""
-    with caplog.at_level(logging.WARNING, "otel_chloe.config"):
-        load_rules(source)
-    return [record.getMessage() for record in caplog.records if record.name == "otel_chloe.config"]
-
-
-class TestWarnings:
-    """What can be meant, but hardly is, is warned about once."""
-
-    def test_a_tool_that_must_and_must_not_be_called(self, written: Any, caplog: pytest.LogCaptureFixture) -> None:
-        """With its place."""
-        path = written("agents:\n  a:\n    calls: {mustCall: [x], mustNotCall: [x]}\n")
-
-        assert warnings(caplog, path) == [
-            f"{path}:3:12: agents.a.calls: x is in must_call and in must_not_call: no run can pass"
-        ]
-
-    def test_an_agent_that_contradicts_everyone(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Each list is fine by itself."""
-        everyone = {"calls": {"mustNotCall": ["x"]}}
-
-        assert warnings(caplog, {"agents": {"*": everyone, "a": {"calls": {"mustCall": ["x"]}}, "b": {}}}) == [
-            "rules: agents.a.calls: x is in must_call and in must_not_call: no run can pass"
-        ]
-
-    def test_everyones_own_contradiction_is_said_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Not again for each agent."""
-        everyone = {"calls": {"mustNotCall": ["x"], "mustCall": ["x"]}}
-
-        assert len(warnings(caplog, {"agents": {"*": everyone, "a": {}, "b": {}}})) == 1
-
-    def test_names_that_look_like_patterns(self, caplog: pytest.LogCaptureFixture) -> None:
-        """A pattern that is none would pass for ever."""
-        assert warnings(caplog, {"agents": {"site_*": {"calls": {"mustNotCall": ["delete_*"]}}}}) == [
-            "rules: agents.site_*.calls: 'delete_*' is taken as it stands: names are exact, there are no patterns",
-            "rules: agents.site_*: 'site_*' is taken as it stands: names are exact, there are no patterns",
-        ]
-
-    def test_good_rules_are_loaded_in_silence(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Nothing to say."""
-        assert warnings(caplog, MAPPING) == []
 
 
 def test_importing_the_rules_costs_no_pydantic_and_no_yaml() -> None:

@@ -10,19 +10,6 @@ import pytest
 from otel_chloe.config import load_rules
 from otel_chloe.errors import ConfigError
 
-
-@pytest.fixture
-def written(tmp_path: Path) -> Any:
-    """Write a rules file and give its path."""
-
-    def write(text: str, name: str = "rules.yaml") -> Path:
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
-
-
 # Each mistake stands alone in its file, at the line and column given.
 MISTAKES = [
     pytest.param("agnts: {}", "1:1: agnts: unknown key 'agnts'. Did you mean agents?", id="unknown key at the top"),
@@ -191,9 +178,9 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("text", "message"), MISTAKES)
-def test_a_mistake_in_yaml(written: Any, text: str, message: str) -> None:
+def test_a_mistake_in_yaml(rules_file: Any, text: str, message: str) -> None:
     """The file, the line, the column, the key, what is wrong, what to write."""
-    path = written(text)
+    path = rules_file(text)
     with pytest.raises(ConfigError) as error:
         load_rules(path)
 
@@ -209,9 +196,9 @@ def test_a_mistake_in_yaml(written: Any, text: str, message: str) -> None:
         ('{"agnts": {}}', "1:2: agnts: unknown key 'agnts'. Did you mean agents?"),
     ],
 )
-def test_a_mistake_in_json(written: Any, text: str, message: str) -> None:
+def test_a_mistake_in_json(rules_file: Any, text: str, message: str) -> None:
     """JSON has places too."""
-    path = written(text, "rules.json")
+    path = rules_file(text, "rules.json")
     with pytest.raises(ConfigError) as error:
         load_rules(path)
 
@@ -224,9 +211,9 @@ def test_a_mistake_in_a_mapping() -> None:
         load_rules({"agents": {"a": {"calls": {"mustCall": "x"}}}})
 
 
-def test_all_mistakes_are_told_in_the_order_of_the_file(written: Any) -> None:
+def test_all_mistakes_are_told_in_the_order_of_the_file(rules_file: Any) -> None:
     """One line each."""
-    path = written("settings: {x: 1}\nagents:\n  a: {calls: {count: all}}\njudge: {concurrency: 0}\n")
+    path = rules_file("settings: {x: 1}\nagents:\n  a: {calls: {count: all}}\njudge: {concurrency: 0}\n")
     with pytest.raises(ConfigError) as error:
         load_rules(path)
 
@@ -286,7 +273,7 @@ class TestUnreadable:
 
         assert str(error.value) == message
 
-    def test_a_file_that_contains_itself(self, written: Any) -> None:
+    def test_a_file_that_contains_itself(self, rules_file: Any) -> None:
         """An anchor inside of what it stands for."""
         with pytest.raises(ConfigError):
-            load_rules(written("agents: &a {x: *a}"))
+            load_rules(rules_file("agents: &a {x: *a}"))

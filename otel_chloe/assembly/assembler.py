@@ -17,6 +17,7 @@ from otel_chloe.assembly.loose import Loose, groups_with, near, released, still_
 from otel_chloe.assembly.over import is_over, is_whole, works
 from otel_chloe.assembly.plain import plain_run
 from otel_chloe.assembly.runs import Group, delimit, hands_over
+from otel_chloe.assembly.traces import Traces
 from otel_chloe.assembly.tree import SPANS_LATE, Closed, Limits, Tree
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
 from otel_chloe.record import SPAN_ID, Record, shorten
@@ -51,6 +52,7 @@ class RunAssembler:
         self._count = count
         self.tree_of: dict[int, Tree] = {}
         self.trees: dict[int, Tree] = {}
+        self.traces = Traces()
         self._closing: dict[int, Tree] = {}
         self._loose: Loose = []
         self._over = Finished(self.tree_of, limits.remembered_runs, count)
@@ -69,12 +71,14 @@ class RunAssembler:
         if orphan:
             tree.orphan, tree.late = True, tree.trace_id in self._finished
         self.tree_of[tree.root_id] = self.trees[tree.root_id] = tree
+        self.traces.add(tree)
         return tree
 
     def tree_with(self, trace_id: int, span_id: int) -> Tree | None:
         """The tree, still waiting to be closed, in which a span has ended. Only for spans whose parent is over."""
-        for tree in self.trees.copy().values():
-            if tree.trace_id == trace_id and any(_id_of(held) == span_id for held in tree.parts):
+        for tree in self.traces.of(trace_id):
+            # The parent has mostly just ended.
+            if any(_id_of(held) == span_id for held in reversed(tree.parts)):
                 return tree
         return None
 
@@ -124,8 +128,8 @@ class RunAssembler:
         """
         parts = [*self._parts(tree, tree.parts), ending]
         above = self._open_parts(tree, now_ns, ending.span_id)
-        forest = Forest([*parts, *above])
         ending.end = ending.end or now_ns
+        forest = Forest([*parts, *above])
         for group in delimit(forest).groups:
             if group.root is ending or ending in group.agents:
                 if hands_over(group, ending):
@@ -200,7 +204,7 @@ class RunAssembler:
 
     def forget(self) -> None:
         """Drops everything held: in a forked child, it is the parent's."""
-        for held in (self.tree_of, self.trees, self._closing, self._over):
+        for held in (self.tree_of, self.trees, self.traces, self._closing, self._over):
             held.clear()
         self._loose.clear()
 
@@ -300,6 +304,7 @@ class RunAssembler:
         """Let go of a tree. What is still open in it, and starts below that, is late where the tree held a run."""
         tree.closed = True
         self.trees.pop(tree.root_id, None)
+        self.traces.remove(tree)
         self._closing.pop(tree.root_id, None)
         tree.parts, tree.newest, tree.bytes = [], None, 0
         self._over.shut_in(tree, list(tree.open))

@@ -6,17 +6,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from otel_chloe import gaps
+from otel_chloe.assembly.beside import chain_name
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.match import match_asked
 from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_in, model_calls, stopped_to_ask
 from otel_chloe.assembly.runs import Group
-from otel_chloe.assembly.toolcalls import Seen, message_call, models_of, seen_calls, tool_call
+from otel_chloe.assembly.toolcalls import message_call, models_of, seen_calls, tool_call
+from otel_chloe.assembly.twins import Seen
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, CHAIN, ERROR, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.part import AGENT, CHAIN, ERROR, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
 from otel_chloe.run import End, Gap, Run, ToolCall
 
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
 """Scopes of instrumentations that make agent spans and neither tool nor model spans."""
+_WORK = (AGENT, MODEL, TOOL, HANDOFF)
 
 
 class Builder:
@@ -112,7 +115,7 @@ class Builder:
             if above.kind is AGENT and above.name:
                 return above.name
             if above.kind is TOOL and below is not None:
-                return _chain_name(below) or default
+                return chain_name(below) or default
             below = above if above.kind in (CHAIN, WORKFLOW) else None
         return default
 
@@ -183,23 +186,28 @@ class Builder:
         return told if isinstance(told, str) else None
 
     def _sub_runs(self, tool_calls: Sequence[ToolCall]) -> Iterable[Run]:
-        """The agents below the run's own, each with the calls made under it."""
+        """The agents below the run's own, in the order they started, each with the calls made under it."""
         own = {id(a) for a in self.group.agents}
         names = {a.name for a in self.group.agents}
-        for part in self.group.parts:
-            if part.kind is AGENT and id(part) not in own and part.name not in names:
+        agents = [p for p in self.group.parts if p.kind is AGENT]
+        for part in sorted(agents, key=lambda p: (p.start, -p.end, p.span_id)):
+            if id(part) not in own and part.name not in names:
                 yield self._sub_run(part, tool_calls)
 
     def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
-        below = {id(p) for p in self.forest.below(agent)}
+        inside = list(self.forest.below(agent))
+        below = {id(p) for p in inside}
         facts = agent.reader.agent(agent)
         own = [c for c in self.calls if self._is_own(c.parts[0], agent)]
+        found = dict(self.found)
+        if self.models and not facts.messages and not any(p.kind in _WORK for p in inside):
+            found.setdefault(gaps.NO_TOOL_DATA, Gap(gaps.NO_TOOL_DATA, f"nothing is below the span of {agent.name}"))
         return Run(
             agent=agent.name,
             prompt=facts.prompt or _first_prompt(own),
             output=self._output(agent, own),
             tool_calls=tuple(c for c in tool_calls if id(self.made_at.get(id(c))) in below),
-            gaps=tuple(self.found.values()),
+            gaps=tuple(found.values()),
             end=self.end,
             complete=self.complete,
             trace_id=f"{agent.trace_id:032x}",
@@ -242,10 +250,6 @@ class Builder:
         if any(any(scope in p.scope for scope in NO_TOOL_SPANS) for p in self.group.agents):
             return not self.models
         return bool(self.models) and any(_asked_unseen(call) for call in self.calls)
-
-
-def _chain_name(chain: Part) -> str | None:
-    return chain.reader.agent(chain).name or chain.name or chain.span_name.removeprefix("execute_task ")
 
 
 def _asked_unseen(call: ModelCall) -> bool:

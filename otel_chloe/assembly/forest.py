@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from otel_chloe.part import Part
+from otel_chloe.assembly.beside import work_beside
+from otel_chloe.part import AGENT, HANDOFF, MODEL, TOOL, Part
 
 Key = tuple[int, int]
+_WORK = (AGENT, MODEL, TOOL, HANDOFF)
 
 
 class Forest:
-    """The spans of some traces as trees. A span seen twice counts once; rings and missing parents are survived."""
+    """The spans of some traces as trees. A span seen twice counts once; rings and missing parents are survived.
 
-    __slots__ = ("_children", "_parts", "parts")
+    Work that its instrumentation put beside its agent's span stands below that span here.
+    """
+
+    __slots__ = ("_children", "_moved", "_parts", "parts")
 
     def __init__(self, parts: Iterable[Part]) -> None:
         self._parts: dict[Key, Part] = {}
@@ -24,11 +29,29 @@ class Forest:
         for part in self.parts:
             if part.parent_id is not None:
                 self._children[part.trace_id, part.parent_id].append(part)
+        self._moved: dict[int, Part] = {}
+        for part in self.parts:
+            if part.kind is AGENT and part.name and part.parent_id is not None:
+                self._move_below(part, (part.trace_id, part.parent_id))
+
+    def _move_below(self, agent: Part, above: Key) -> None:
+        """Put an agent's work below its span, where it stands beside it."""
+        siblings = self._children[above]
+        if len(siblings) < 2 or any(part.kind in _WORK for part in self.below(agent)):
+            return
+        work = work_beside(agent, siblings)
+        if work is None or any(part is work for part in self.below(agent)):
+            return
+        siblings.remove(work)
+        self._children[agent.trace_id, agent.span_id].append(work)
+        self._moved[id(work)] = agent
 
     def parent(self, part: Part) -> Part | None:
         """The part's parent, None for a root, an unseen parent, or a span that names itself."""
         if part.parent_id is None or part.parent_id == part.span_id:
             return None
+        if id(part) in self._moved:
+            return self._moved[id(part)]
         return self._parts.get((part.trace_id, part.parent_id))
 
     def above(self, part: Part) -> Iterator[Part]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from otel_chloe.assembly.modelcalls import Asked
-from otel_chloe.assembly.toolcalls import Seen, facts_of
+from otel_chloe.assembly.toolcalls import facts_of
+from otel_chloe.assembly.twins import Seen
 from otel_chloe.names import short_name
 
 _MOST_COMPARED = 128

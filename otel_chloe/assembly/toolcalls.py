@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.modelcalls import Asked
+from otel_chloe.assembly.twins import Seen, Twins
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, ERROR, MODEL, TOOL, WITHHELD, Part, ToolFacts
 from otel_chloe.run import ToolCall
-
-_MOST_TOGETHER = 128
-"""Calls of one tool that run at the same time and are looked through for the same call of another instrumentation."""
-
-
-@dataclass(slots=True)
-class Seen:
-    """One call as the spans tell it: its main span, and the spans that tell of the same call."""
-
-    part: Part
-    folded: list[Part] = field(default_factory=list)
-    asked: Asked | None = None
 
 
 def seen_calls(forest: Forest, tools: Iterable[Part], models: Sequence[Part] = ()) -> list[Seen]:
     """The calls among tool parts, in the order they started, doubled spans folded."""
     ordered = sorted(tools, key=lambda p: (p.start, -p.end))
-    calls = _Calls(models, one_scope=len({p.scope for p in ordered}) <= 1)
+    calls = _Calls(models, ordered)
     later: list[Part] = []
     for part in ordered:
         outer = _same_call_above(forest, part)
@@ -48,15 +36,12 @@ def seen_calls(forest: Forest, tools: Iterable[Part], models: Sequence[Part] = (
 
 
 class _Calls:
-    """The calls found so far, indexed: a run of ten thousand tools must not compare each with each."""
+    """The calls found so far, and which of them each span tells of."""
 
-    def __init__(self, models: Sequence[Part], *, one_scope: bool) -> None:
+    def __init__(self, models: Sequence[Part], tools: Sequence[Part]) -> None:
         self.found: list[Seen] = []
-        self._models = models
-        self._one_scope = one_scope
         self._holder: dict[int, Seen] = {}
-        self._by_id: dict[tuple[str | None, str], list[Seen]] = {}
-        self._by_name: dict[str | None, list[Seen]] = {}
+        self._twins = Twins(models, tools)
 
     def has(self, part: Part) -> bool:
         return id(part) in self._holder
@@ -67,30 +52,17 @@ class _Calls:
     def fold(self, part: Part, call: Seen) -> None:
         call.folded.append(part)
         self._holder[id(part)] = call
-        self._index(part, call)
+        self._twins.told(part, call)
 
     def place(self, part: Part) -> None:
-        twin = self._twin(part)
+        twin = self._twins.of(part)
         if twin is not None:
             self.fold(part, twin)
             return
         call = Seen(part)
         self.found.append(call)
         self._holder[id(part)] = call
-        self._by_name.setdefault(part.short_name, []).append(call)
-        self._index(part, call)
-
-    def _index(self, part: Part, call: Seen) -> None:
-        if part.call_id:
-            self._by_id.setdefault((call.part.short_name, part.call_id), []).append(call)
-
-    def _twin(self, part: Part) -> Seen | None:
-        """The call that another span already tells of: same id, or another instrumentation's span at the same time."""
-        near: list[Seen] = self._by_id.get((part.short_name, part.call_id), []) if part.call_id else []
-        if part.mcp or not self._one_scope:
-            near = [*near, *self._by_name.get(part.short_name, [])[-_MOST_TOGETHER:]]
-        fitting = (call for call in near if _is_twin(call, part, self._models))
-        return max(fitting, key=lambda call: _fits(call, part), default=None)
+        self._twins.add(call)
 
 
 def _same_call_above(forest: Forest, part: Part) -> Part | None:
@@ -101,39 +73,6 @@ def _same_call_above(forest: Forest, part: Part) -> Part | None:
         if above.kind is TOOL:
             return above if above.short_name == part.short_name else None
     return None
-
-
-def _fits(call: Seen, part: Part) -> tuple[bool, int]:
-    """How well a call's span holds another: whole, and of several that do, the one that ends first."""
-    inside = call.part.start <= part.start and part.end <= call.part.end
-    return inside, -call.part.end
-
-
-def _is_twin(call: Seen, part: Part, models: Sequence[Part]) -> bool:
-    known = [call.part, *call.folded]
-    if part.call_id and any(part.call_id == k.call_id for k in known):
-        return any(_overlap(part, k) or part.scope != k.scope for k in known) or not _between(call.part, part, models)
-    if any(k.scope == part.scope and k.mcp == part.mcp for k in known) and not part.mcp:
-        return False
-    if part.mcp and any(k.mcp and k.parent_id == part.parent_id and k.scope == part.scope for k in call.folded):
-        return False
-    if any(k.call_id and part.call_id and k.call_id != part.call_id for k in known) and not part.mcp:
-        return False
-    return _overlap(part, call.part) and _arguments_agree(call.part, part)
-
-
-def _between(one: Part, other: Part, models: Sequence[Part]) -> bool:
-    """Whether the model was asked again between two spans: then an id that repeats is not the same call."""
-    return any(one.end <= m.start and m.end <= other.start for m in models)
-
-
-def _overlap(one: Part, other: Part) -> bool:
-    return one.start <= other.end and other.start <= one.end
-
-
-def _arguments_agree(one: Part, other: Part) -> bool:
-    a, b = one.reader.tool(one).arguments, other.reader.tool(other).arguments
-    return not is_mapping(a) or not is_mapping(b) or a == b
 
 
 def facts_of(call: Seen) -> ToolFacts:

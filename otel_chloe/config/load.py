@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from otel_chloe.config.document import Document, Key, read_document
 from otel_chloe.config.rules import AgentRules, Rules
 from otel_chloe.errors import ConfigError
-from otel_chloe.expected import ExpectedCalls, camel, contradictions, unknown_key
+from otel_chloe.expected import ExpectedCalls, camel, contradictions, relaxed, unknown_key
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -138,6 +138,7 @@ def _warn(document: Document, rules: Rules) -> None:
     inherited = {problem.text for problem in everyone}
     named = [problem for entry in [*rules.alone.values(), *rules.joined.values()] for problem in _doubts(entry)]
     own = [problem for problem in named if problem.text not in inherited]
+    own += [problem for entry in rules.joined.values() for problem in _relaxed(rules.everyone, entry)]
     for problem in dict.fromkeys(everyone + own):
         _logger.warning("%s: %s", document.at(document.place(problem.path)), _said(problem))
 
@@ -153,6 +154,20 @@ def _doubts(entry: AgentRules) -> list[_Problem]:
     if "*" in entry.agent and entry.agent != "*":
         found.append(_Problem(at, _exact(entry.agent)))
     return found
+
+
+def _relaxed(everyone: AgentRules | None, joined: AgentRules) -> list[_Problem]:
+    """Single values of an agent, which win, under which a run breaks a rule for everyone less easily."""
+    if everyone is None or everyone.calls is None or joined.calls is None:
+        return []
+    return [
+        _Problem(
+            ("agents", joined.agent, "calls", key),
+            f'{getattr(joined.calls, key)} relaxes {camel(rule)} of "*" for this agent, where {key} is '
+            f'{getattr(everyone.calls, key)}. Leave {key} out here, or write it in "*" too if that is meant',
+        )
+        for key, rule in relaxed(everyone.calls, joined.calls)
+    ]
 
 
 def _names(expected: ExpectedCalls) -> list[str]:

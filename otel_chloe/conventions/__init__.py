@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from otel_chloe.conventions.genai import AGENT_NAME, PLACEHOLDER_NAMES
 from otel_chloe.conventions.keep import USUAL_KEYS, expand, is_usual, plain, usual
-from otel_chloe.conventions.read import read, read_open, slim
+from otel_chloe.conventions.read import hinted_kind, read, read_open, slim
 from otel_chloe.conventions.table import FOREIGN_KEYS, is_named, is_silent, kind_of
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "PLACEHOLDER_NAMES",
     "USUAL_KEYS",
     "expand",
+    "hinted_kind",
     "is_named",
     "is_silent",
     "is_usual",

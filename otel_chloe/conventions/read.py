@@ -85,7 +85,7 @@ def read_open(span: SpanLike) -> Part | None:
         return None
     part.ended = False
     if part.kind is OTHER and part.pseudo is None and not part.foreign:
-        hint: Kind | None = next((kind for pattern, kind in NAME_HINTS if pattern.match(part.span_name)), None)
+        hint = hinted_kind(part.span_name)
         if hint is not None:
             part.kind, part.vocabulary = hint, True
             part.name = GENAI.name(part.raw, part.span_name, hint) or part.span_name.rpartition(".")[0] or None
@@ -99,6 +99,11 @@ NAME_HINTS: Final[tuple[tuple[re.Pattern[str], Kind], ...]] = (
     (re.compile(r"invoke_workflow\b|invocation\b|.+\.workflow$"), WORKFLOW),
     (re.compile(r"chat\b|generate_content\b"), MODEL),
 )
+
+
+def hinted_kind(span_name: str) -> Kind | None:
+    """The kind that a span's name alone speaks for; None where it speaks for none."""
+    return next((kind for pattern, kind in NAME_HINTS if pattern.match(span_name)), None)
 
 
 def slim(span: SpanLike) -> Part | None:

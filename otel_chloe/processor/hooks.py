@@ -26,6 +26,7 @@ from otel_chloe.config.settings import positive_seconds
 from otel_chloe.conventions import (
     FOREIGN_KEYS,
     expand,
+    hinted_kind,
     is_named,
     is_silent,
     is_usual,
@@ -323,7 +324,7 @@ def _forbidden_names(rules: Rules) -> frozenset[str]:
 
 
 def _looks_like_agent(span: Span) -> bool:
-    """Whether a span says from its start that it is an agent's."""
+    """Whether a span says from its start that it is an agent's, be it by its name alone."""
     scope = span.instrumentation_scope
     kind, _ = kind_of(span.attributes or {}, span.name, scope.name if scope is not None else "")
-    return kind is AGENT
+    return kind is AGENT or (kind is OTHER and hinted_kind(span.name) is AGENT)

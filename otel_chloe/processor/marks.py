@@ -23,6 +23,10 @@ from otel_chloe.semconv import CHLOE_PASSED
 from otel_chloe.sinks import Value, calls_kept, mark_attributes
 
 NO_ROOM: Final = "no_room_on_span"
+BUSY: Final = "span_busy"
+"""Marks that were not written on a span because somebody else was writing on it all the time."""
+PATIENCE_S: Final = 0.1
+"""How long another thread may write on the span that a run's marks go on."""
 MOST_WAYS: Final = 1_000
 """Ways through a run, each an agent's name and the calls that it made, of which the marks are remembered."""
 MOST_STEPS: Final = 32
@@ -84,14 +88,43 @@ class SpanMarks:
             attributes = self._whole(span, tree)
         if not attributes:
             return
-        limits = getattr(span, "_limits", None)
-        most = limits.max_span_attributes if limits is not None else None
-        if most is not None and most - len(known) < len(attributes):
-            attributes = self._fitting(attributes, most - len(known))
-        _put(span, attributes)
+        self._put(span, attributes)
 
-    def _fitting(self, attributes: dict[str, Value], room: int) -> dict[str, Value]:
-        """What there is room for: the verdict alone, or nothing. One attribute too many evicts one of the user's."""
+    def _put(self, span: Span, attributes: dict[str, Value]) -> None:
+        """Set attributes that need no cleaning, as many as there is room for, in one operation on the SDK's own store.
+
+        ``set_attributes`` checks each value, a fifth of all that a run costs here. The store is private: where it looks
+        any different, and where values are cut, the public way is taken.
+
+        The store's lock is waited for a moment only. This thread itself may hold it, interrupted while it reads or
+        writes the span's attributes by a signal handler that ends the span: it would wait for ever.
+        """
+        store: Any = getattr(span, "_attributes", None)
+        try:
+            held, lock, most = store._dict, store._lock, store.maxlen
+            cuts = store.max_value_len is not None or store._immutable
+            ours = lock.acquire(False) or lock.acquire(timeout=PATIENCE_S)
+        except AttributeError:
+            span.set_attributes(attributes)
+            return
+        if not ours:
+            self._health.count(BUSY)
+            return
+        try:
+            if most is not None and most - len(held) < len(attributes):
+                attributes = self._fitting(attributes, held, most)
+            if not cuts:
+                held.update(attributes)
+        finally:
+            lock.release()
+        if cuts:
+            span.set_attributes(attributes)
+
+    def _fitting(self, attributes: dict[str, Value], held: Mapping[str, Any], most: int) -> dict[str, Value]:
+        """What there is room for: all, the verdict, or nothing. One attribute too many evicts one of the user's."""
+        room = most - sum(key not in attributes for key in held)
+        if room >= len(attributes):
+            return attributes  # most are there already
         self._health.count(NO_ROOM)
         verdict = attributes.get(CHLOE_PASSED)
         return {CHLOE_PASSED: verdict} if room > 0 and verdict is not None else {}
@@ -144,19 +177,3 @@ class SpanMarks:
         # What a judge is to say comes when the span is long gone.
         said = list(outcomes_under(run, held, run.trace_id, judging=True))
         return mark_attributes(said, reasons=self._reasons)[0] if said else {}
-
-
-def _put(span: Span, attributes: dict[str, Value]) -> None:
-    """Set attributes that need no cleaning and have room: in one operation where the SDK's own store is at hand.
-
-    ``set_attributes`` takes a lock and checks each value, a fifth of all that a run costs here. The store is private:
-    where it looks any different, and where values are cut, the public way is taken.
-    """
-    store: Any = getattr(span, "_attributes", None)
-    try:
-        if store.max_value_len is None and store._immutable is False:
-            store._dict.update(attributes)
-            return
-    except AttributeError:
-        pass
-    span.set_attributes(attributes)
