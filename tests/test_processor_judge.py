@@ -137,7 +137,7 @@ def test_a_shutdown_waits_for_the_judge():
 
 def test_a_shutdown_that_cannot_wait_marks_what_is_left_as_unscored():
     judge = Stuck()
-    app = App(JUDGED, complete=judge, settings={"shutdown_s": 0.2})
+    app = App(JUDGED, complete=judge, settings={"shutdown_s": 1.0})
     app.run("check_site", "check_site")
     app.run("check_site")
     app.provider.shutdown()

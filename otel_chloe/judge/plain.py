@@ -70,7 +70,7 @@ def _container(value: Any, room: Room) -> Plain:
         return "[… nested deeper …]"
     room.above.append(id(value))
     try:
-        return _mapping(value, room) if isinstance(value, Mapping) else _list(value, room)
+        return _mapping(cast("Mapping[object, Any]", value), room) if isinstance(value, Mapping) else _list(value, room)
     finally:
         room.above.pop()
 
