@@ -190,7 +190,8 @@ class _Cuts:
             for number, part, characters in self.texts:
                 yield f"{characters:,} characters of call {number:,}'s {part}"
         else:
-            yield f"{sum(cut for *_, cut in self.texts):,} characters in {len(self.texts):,} inputs, outputs and errors of calls"
+            gone = sum(cut for *_, cut in self.texts)
+            yield f"{gone:,} characters in {len(self.texts):,} inputs, outputs and errors of calls"
         if len(self.items) <= self.MOST:
             for number, items in self.items:
                 yield f"{items:,} items of call {number:,}"

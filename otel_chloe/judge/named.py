@@ -12,22 +12,23 @@ Kind: TypeAlias = Literal["secret", "email", "card", "phone"]
 WITHHELD: Final = "<withheld>"
 PLACEHOLDER: Final = re.compile(r"<(?:secret|email|card|phone)-[0-9]{1,9}>|<withheld>")
 
-_SECRET_NAME: Final = (
+_TELLING: Final = (
     r"(?:pass(?:word|wd|phrase|code)|pwd|secret|token(?!s|iz|[_-]?(?:type|count|limit|usage|budget))"
     r"|api[_ -]?key|access[_-]?key|account[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key|master[_-]?key"
     r"|credential|authorization|cookie|x-amz-signature|connection[_-]?string)"
 )
-_PHONE_NAME: Final = r"(?:phone|mobile|msisdn|whatsapp|telephone|tel|fax)(?:[_ -]?(?:number|no))?"
+_PHONES_NAME: Final = r"(?:phone|mobile|msisdn|whatsapp|telephone|tel|fax)(?:[_ -]?(?:number|no))?"
 _IS: Final = r"[\"'\\`]{0,6}\s{0,4}(?::=|=>|[:=]|is\b|was\b)\s{0,4}"
 
-_NAMED: Final = re.compile(rf"{_SECRET_NAME}[\w-]{{0,24}}{_IS}", re.ASCII)
+_NAMED: Final = re.compile(rf"{_TELLING}[\w-]{{0,24}}{_IS}", re.ASCII)
 _FLAG: Final = re.compile(r"--(?:password|passwd|token|secret|api-?key)\s{1,4}(?=[^\s-])")
 _BEARER: Final = re.compile(r"bearer\s{1,4}(?=[\w.~+/=-]{8})", re.ASCII)
 _SIGNED: Final = re.compile(r"[?&]sig=")
-_SECRET_KEY: Final = re.compile(_SECRET_NAME, re.ASCII)
-_PHONE_KEY: Final = re.compile(rf"(?<![a-z]){_PHONE_NAME}\Z", re.ASCII)
+_SECRET_KEY: Final = re.compile(_TELLING, re.ASCII)
+_PHONE_KEY: Final = re.compile(rf"(?<![a-z]){_PHONES_NAME}\Z", re.ASCII)
 _NAMED_PHONE: Final = re.compile(
-    rf"(?<![a-z]){_PHONE_NAME}[\"'\\`]{{0,6}}\s{{0,4}}[:=]\s{{0,4}}[\"'\\`]{{0,6}}(?P<number>[+(]?[0-9][0-9 ().-]{{4,20}}[0-9])(?![\w.]\w)",
+    rf"(?<![a-z]){_PHONES_NAME}[\"'\\`]{{0,6}}\s{{0,4}}[:=]\s{{0,4}}[\"'\\`]{{0,6}}"
+    r"(?P<number>[+(]?[0-9][0-9 ().-]{4,20}[0-9])(?![\w.]\w)",
     re.ASCII,
 )
 
@@ -93,6 +94,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_phone_name(name: str) -> bool:
+    """Whether a field of this name holds a phone number."""
     return _PHONE_KEY.search(name.lower()) is not None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
 from typing import Any, Final, TypeAlias, cast
 
-Plain: TypeAlias = "None | bool | int | float | str | list[Plain] | dict[str, Plain]"
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
 DEEPEST: Final = 24
 LONGEST_NUMBER: Final = 1_000
@@ -51,7 +51,7 @@ def _plain(value: Any, room: Room) -> Plain:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _bytes(bytes(cast("bytes", value)))
     if isinstance(value, (Mapping, list, tuple, set, frozenset)):
-        return _container(cast("Collection[Any]", value), room)
+        return _container(value, room)
     return repr(value)
 
 
@@ -62,7 +62,7 @@ def _bytes(value: bytes) -> str:
         return f"({len(value):,} bytes)"
 
 
-def _container(value: Collection[Any], room: Room) -> Plain:
+def _container(value: Any, room: Room) -> Plain:
     if id(value) in room.above:
         return "(itself again)"
     if len(room.above) >= DEEPEST:
@@ -70,7 +70,7 @@ def _container(value: Collection[Any], room: Room) -> Plain:
         return "[… nested deeper …]"
     room.above.append(id(value))
     try:
-        return _mapping(cast("Mapping[Any, Any]", value), room) if isinstance(value, Mapping) else _list(value, room)
+        return _mapping(value, room) if isinstance(value, Mapping) else _list(value, room)
     finally:
         room.above.pop()
 
