@@ -131,7 +131,9 @@ class TestASmallRun:
 
 class TestTrimming:
     def test_ten_megabytes_are_cut_in_the_middle(self):
-        shown = seen(Run(prompt="x", output="y", tool_calls=[ToolCall("get", None, "begin " + "0 " * 5_000_000 + "end")]))
+        shown = seen(
+            Run(prompt="x", output="y", tool_calls=[ToolCall("get", None, "begin " + "0 " * 5_000_000 + "end")])
+        )
         [call] = json.loads(shown.did)
 
         assert call["output"].startswith("begin 0 ")
@@ -224,7 +226,9 @@ def leaks(secret: str, shown: Shown) -> list[str]:
 def test_no_secret_is_shown_wherever_it_stands(secret: str, before: int, after: int, data: st.DataObject):
     """Also at both edges of what is cut: a budget of 3,000 tokens leaves about 4,000 characters of each side."""
     text = PROSE * (before // len(PROSE)) + PROSE[: before % len(PROSE)] + f" {secret} " + PROSE * (after // len(PROSE))
-    where = data.draw(st.sampled_from(["prompt", "output", "agent", "error", "result", "argument", "key", "name", "fault"]))
+    where = data.draw(
+        st.sampled_from(["prompt", "output", "agent", "error", "result", "argument", "key", "name", "fault"])
+    )
 
     shown = seen(run_with(where, text), 3_000)
 
@@ -233,7 +237,9 @@ def test_no_secret_is_shown_wherever_it_stands(secret: str, before: int, after: 
 
 @given(NAMED, PASSWORDS, st.integers(0, 12_000), st.sampled_from(["prompt", "result", "argument", "fault"]))
 def test_no_password_is_shown_wherever_it_is_cut(form: str, password: str, before: int, where: str):
-    text = PROSE * (before // len(PROSE)) + "." * (before % len(PROSE)) + " " + form.format(password) + "\n" + PROSE * 200
+    text = (
+        PROSE * (before // len(PROSE)) + "." * (before % len(PROSE)) + " " + form.format(password) + "\n" + PROSE * 200
+    )
 
     assert leaks(password, seen(run_with(where, text), 3_000)) == []
 
