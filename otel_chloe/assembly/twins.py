@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from otel_chloe.assembly.modelcalls import Asked
 from otel_chloe.part import Part
@@ -127,7 +127,8 @@ def _told(part: Part) -> Hashable:
     arguments = part.reader.tool(part).arguments
     if not isinstance(arguments, Mapping):
         return _UNKNOWN
-    return frozenset((name, value if _is_plain(value) else None) for name, value in arguments.items())
+    told = cast("Mapping[str, object]", arguments)
+    return frozenset((name, value if _is_plain(value) else None) for name, value in told.items())
 
 
 def _is_plain(value: object) -> bool:
