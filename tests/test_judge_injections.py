@@ -37,7 +37,7 @@ class NoFence(Fence):
         super().__init__(NONCE)
         self.rule = ""
 
-    def around(self, label: str, text: str) -> str:  # noqa: ARG002
+    def around(self, label: str, text: str) -> str:
         return text
 
 
