@@ -35,11 +35,11 @@ class Clipper:
 
     def text(self, text: str, tokens: int, name: str | None = None) -> str:
         """``text``, redacted, in ``tokens`` at most, but for the mark; ``name`` is its field's, where it is one's."""
-        if cost_at_least(text, tokens) <= tokens:
+        if 2 * len(text) <= tokens or cost_at_least(text, tokens) <= tokens:
             shown = self._sound(self.redactor.text(text) if name is None else self.redactor.field(name, text))
-            if cost(shown) <= max(tokens, MARK):  # a mark in its place would save nothing
+            if 2 * len(shown) <= tokens or cost(shown) <= max(tokens, MARK):  # a mark would save nothing
                 return shown
-        elif name is not None and named.is_secret_name(name):
+        elif name is not None and named.kind_of_field(name) == "secret":
             return self.redactor.field(name, text)
         return self._middle_cut(text, tokens)
 
@@ -54,12 +54,9 @@ class Clipper:
         return self._number(value, name)
 
     def _mapping(self, value: dict[str, Plain], tokens: int, name: str | None) -> Plain:
-        own = next((value[key] for key in _NAMERS if isinstance(value.get(key), str)), None)
         shown: dict[str, Plain] = {}
         for key, item in value.items():
-            inner = key
-            if key in _HOLDERS:
-                inner = own if isinstance(own, str) and key != "name" else name or key
+            inner = _whose(value) or name or key if key in _HOLDERS else key
             written = self.text(key, KEY)
             while written in shown:  # two addresses in one spelling, or two keys cut alike
                 written += "'"
@@ -107,6 +104,15 @@ def as_text(value: Any) -> str | None:
         return value
     taken = plain(value, Room(VALUES))
     return taken if isinstance(taken, str) else json.dumps(taken, ensure_ascii=False)
+
+
+def _whose(fields: dict[str, Plain]) -> str | None:
+    """The name in ``{"name": "password", "value": "hunter2"}``."""
+    for key in _NAMERS:
+        name = fields.get(key)
+        if isinstance(name, str):
+            return name
+    return None
 
 
 def mark(count: int, what: str) -> str:
