@@ -32,29 +32,22 @@ def plain(value: Any, room: Room) -> Plain:
     Long texts stay whole, and are not copied. Of a list or mapping that is longer than the room, the middle is cut,
     and the mark says how many items.
     """
-    try:
-        return _plain(value, room)
-    except Exception:  # noqa: BLE001 - any object of the user's may raise anything when it is looked at
-        return f"(a {type(value).__name__} that cannot be shown)"
-
-
-def _plain(value: Any, room: Room) -> Plain:
+    kind: type[object] = type(value)
     room.left -= 1
-    if type(value) is str:
+    if kind is str:
         room.size += len(value) + 2
-        return value
+        return cast("str", value)
     room.size += 8
-    if value is None or value is True or value is False:
-        return cast("Plain", value)
-    if isinstance(value, (dict, list, tuple, Mapping, set, frozenset)):
+    if kind is dict or kind is list:
         return _container(value, room)
-    if isinstance(value, int):
-        return _integer(int(value), room)
-    if isinstance(value, float):
-        return float(value) if isfinite(value) else str(float(value))
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return _plain(_bytes(bytes(cast("bytes", value))), room)
-    return _plain(str.__str__(value) if isinstance(value, str) else repr(value), room)
+    if value is None or kind is bool:
+        return cast("Plain", value)
+    if kind is float and isfinite(value):
+        return cast("float", value)
+    try:
+        return _integer(value, room) if kind is int else _odd(value, room)
+    except Exception:  # noqa: BLE001 - any object of the user's may raise anything when it is looked at
+        return f"(a {kind.__name__} that cannot be shown)"
 
 
 def _integer(value: int, room: Room) -> Plain:
@@ -62,6 +55,19 @@ def _integer(value: int, room: Room) -> Plain:
         return f"(an integer of {value.bit_length():,} bits)"
     room.size += value.bit_length() // 3
     return value
+
+
+def _odd(value: Any, room: Room) -> Plain:
+    """What is neither of JSON's own types."""
+    if isinstance(value, (list, tuple, Mapping, set, frozenset)):
+        return _container(value, room)
+    if isinstance(value, int):
+        return _integer(int(value), room)
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else str(float(value))
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return plain(_bytes(bytes(cast("bytes", value))), room)
+    return plain(str.__str__(value) if isinstance(value, str) else str(repr(value)), room)
 
 
 def _bytes(value: bytes) -> str:
@@ -90,7 +96,11 @@ def _mapping(value: Any, room: Room) -> Plain:
     before, cut, _ = _kept(len(value), room)
     keys: list[object] = list(value)
     for key in keys[:before]:
-        shown[_key(key, room)] = plain(value[key], room)
+        if type(key) is str:
+            room.size += len(key) + 4
+            shown[key] = plain(value[key], room)
+        else:
+            shown[_key(key, room)] = plain(value[key], room)
     if cut:
         shown[f"[… {cut:,} items cut …]"] = None
         for key in keys[before + cut :]:
@@ -120,6 +130,6 @@ def _kept(length: int, room: Room) -> tuple[int, int, int]:
 
 
 def _key(key: object, room: Room) -> str:
-    written = key if type(key) is str else str.__str__(key) if isinstance(key, str) else repr(key)
+    written = str.__str__(key) if isinstance(key, str) else repr(key)
     room.size += len(written) + 4
     return written
