@@ -83,7 +83,7 @@ class SpanMarks:
             return
         store: Any = getattr(span, "_attributes", None)
         try:
-            known: dict[str, Any] = store._dict
+            known: Mapping[str, Any] = store._dict
         except AttributeError:
             known = plain(span.attributes)  # else the public way is taken
         attributes = self._plain(span, tree, known) if tree.plain_root else None
@@ -93,7 +93,7 @@ class SpanMarks:
             return
         self._put(span, store, known, attributes)
 
-    def _put(self, span: Span, store: Any, held: dict[str, Any], attributes: dict[str, Value]) -> None:
+    def _put(self, span: Span, store: Any, held: Any, attributes: dict[str, Value]) -> None:
         """Set attributes that need no cleaning, as many as there is room for, in one operation on the SDK's own store.
 
         ``set_attributes`` checks each value, a fifth of all that a run costs here. The store is private: where it looks
