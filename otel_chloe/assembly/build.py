@@ -223,10 +223,8 @@ class Builder:
 
     def _gaps(self, facts: AgentFacts, prompt: str | None, output: str | None, calls: Sequence[ToolCall]) -> None:
         self._gaps_read(facts)
-        if self.group.root is None:
-            self.gap(gaps.ROOT_MISSING)
-        elif not self.complete:
-            self.gap(gaps.CUT_SHORT)
+        if not self.complete:
+            self.gap(gaps.ROOT_MISSING if self.group.root is None else gaps.CUT_SHORT)
         if not calls and self._says_nothing_of_tools():
             self.gap(gaps.NO_TOOL_DATA)
         if self.group.bare:
@@ -235,6 +233,9 @@ class Builder:
             self.gap(gaps.HANDOFF_UNCLEAR, self.group.unclear)
         if any(p.dropped for p in self.group.parts):
             self.gap(gaps.ATTRIBUTES_DROPPED)
+        self._gaps_of_content(facts, prompt, output)
+
+    def _gaps_of_content(self, facts: AgentFacts, prompt: str | None, output: str | None) -> None:
         if (self.models or self.tools) and gaps.CONTENT_IN_LOGS not in self.found and not self._shows_content(facts):
             self.gap(gaps.CONTENT_OFF)
         if prompt is None:

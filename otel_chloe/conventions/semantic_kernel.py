@@ -1,5 +1,4 @@
-"""Semantic Kernel: tools named ``plugin-function``, an argument that an outer agent leaks into inner calls, and prompts
-that are sent as log records alone.
+"""Semantic Kernel: tools named ``plugin-function``, an argument leaked into inner calls, prompts in log records alone.
 
 Source: microsoft/semantic-kernel, python/semantic_kernel/utils/telemetry.
 """
