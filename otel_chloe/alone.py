@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from time import monotonic
 from typing import Any, Final, cast
@@ -46,8 +47,9 @@ async def expectations(
         expected: What was true, and the lines. A mapping may have snake_case or camelCase keys.
         model: The model that judges, such as ``anthropic/claude-haiku-4.5``.
         purpose: What the agent is for. Give it where a line depends on it.
-        complete: Your own way to a model, ``complete(model, messages) -> text``, sync or async. Without it the
-            judge's own process asks, by litellm.
+        complete: Your own way to a model, ``complete(model, messages) -> text``, sync or async. Without it litellm
+            asks, in the judge's own process: up to 30 s a call, and up to three times where it was too much for the
+            provider or a moment's fault.
 
     Raises :class:`~otel_chloe.errors.ConfigError` where ``expected`` is wrong, and nothing else.
     """
@@ -59,7 +61,7 @@ async def expectations(
         return await judged(
             _run(prompt, result),
             rules,
-            judge=_judge() if complete is None else Gateway(complete),
+            judge=_child() if complete is None else Gateway(complete),
             nonce=secrets.token_hex(8),
             clock=monotonic,
             purpose=purpose,
@@ -107,8 +109,18 @@ def _first(call: Mapping[str, Any], keys: Iterable[str]) -> Any:
     return next((call[key] for key in keys if call.get(key) is not None), None)
 
 
-def _judge() -> Judge:
+def _child() -> Judge:
     """The judge's own process, one for all of this program."""
     from otel_chloe.judge.child import shared_judge  # only for who has no gateway of their own
 
-    return shared_judge()
+    return patient(shared_judge)
+
+
+def patient(judge: Callable[[], Judge]) -> Judge:
+    """A judge that is asked again where the provider says that it was too much, or is out of order for a moment."""
+    from otel_chloe.pipeline.judging.budget import Budget
+    from otel_chloe.pipeline.judging.calls import Calls, ModelState
+
+    state = ModelState(1)
+    no_limit = Budget(math.inf, math.inf)
+    return Calls(judge, no_limit, lambda _: state, lambda _: None, price=None, jitter=random.random)

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from otel_chloe import ConfigError, ExpectedOutcome, Failed, Gap, Mark, Run, ToolCall, Unscored, expectations, gaps
-from otel_chloe.testing import JudgeError, ScriptedJudge, checks
+from otel_chloe.alone import patient
+from otel_chloe.config import Expectations
+from otel_chloe.judge.expectations import judged
+from otel_chloe.testing import JudgeError, ScriptedJudge, SteppingClock, checks
 
 RESULT = {"calls": [{"tool": "a", "input": {}, "output": "ok"}], "text": "done"}
 OF_TWO = {"should": ["x", "y"]}
@@ -250,3 +253,50 @@ def test_what_a_failure_quotes_is_redacted():
     failed, _ = ask(["The agent wrote to bob@example.com."] * 2)
 
     assert failed.reason.endswith('It began: "The agent wrote to <email-1>."')
+
+
+def busy(**more):
+    return JudgeError("Too many.", error="rate_limit", retry=True, retry_after_s=0, **more)
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "error"),
+    [
+        ([busy(), checks(True)], 2, None),
+        ([busy(), busy(), checks(True)], 3, None),
+        ([busy()] * 3, 3, "rate_limit"),
+        ([JudgeError("No key.", error="authentication", lasting=True)], 1, "authentication"),
+    ],
+)
+def test_the_judges_own_process_is_asked_again_where_that_can_help(answers, asked, error):
+    """Such tries are no answers: the one call of a judgement stays one."""
+    judge = ScriptedJudge(answers)
+    lines = Expectations(outcome=ExpectedOutcome(should=["x"]), model="M")
+    found = asyncio.run(
+        judged(Run(), lines, judge=patient(lambda: judge), nonce="0123456789abcdef", clock=SteppingClock())
+    )
+
+    assert len(judge.asks) == asked
+    assert found.judged.calls == 1
+    assert getattr(found, "error", None) == error
+
+
+class Awkward:
+    def __repr__(self):
+        raise RuntimeError("no")
+
+    __str__ = __repr__
+
+
+ROUND: list[object] = []
+ROUND.append(ROUND)
+
+
+@pytest.mark.parametrize(
+    "value", [ROUND, {1: 2}, {"a": float("nan")}, b"\xff", 10**5_000, Awkward(), "\ud800", {"x"}, object()], ids=type
+)
+def test_whatever_a_call_was_given_it_can_be_judged(value):
+    mark, judge = ask([checks(True)], result=Run(tool_calls=(ToolCall("a", value, value),)))
+
+    assert isinstance(mark, Mark)
+    judge.messages[0][1]["content"].encode()

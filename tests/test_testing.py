@@ -6,10 +6,12 @@ import asyncio
 import json
 
 import pytest
+import yaml
 from example_programs import ROOT, blocks
 from opentelemetry.sdk.trace import TracerProvider
 
 from otel_chloe import testing
+from otel_chloe.config import load_rules
 from otel_chloe.judge.answer import Check, read_answer
 from otel_chloe.testing import Ask, CountingIds, JudgeError, Reply, ScriptedJudge, SteppingClock, checks
 
@@ -114,3 +116,11 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 def test_the_examples_run(page):
     for block in blocks(page, "python"):
         exec(compile(block, page, "exec"), {"__name__": "example"})
+
+
+def test_the_rules_on_the_page_load():
+    [block] = blocks("docs/expectations.md", "yaml")
+    rules = load_rules(yaml.safe_load(block)).for_run("site_doctor")
+
+    assert rules.expectations.outcome.should_not == ("invents a cause",)
+    assert rules.expectations.model == "anthropic/claude-haiku-4.5"
