@@ -7,6 +7,7 @@ import re
 import sys
 
 import pytest
+import yaml
 from example_programs import ROOT, load, program
 
 from otel_chloe.config import load_rules
@@ -176,4 +177,19 @@ def test_the_rules_load_without_a_warning(file, caplog):
         rules = load_rules(ROOT / file)
 
     assert rules.agents == ("site_doctor",)
+    assert not caplog.records
+
+
+def test_the_rules_that_are_off_in_the_example_are_right_too(caplog):
+    """Prose stands one space after its #; what stands elsewhere is YAML."""
+    text = (ROOT / "examples/rules.yaml").read_text("utf-8")
+    turned_on = re.sub(r"^( *)#(?! \S)", r"\1", text, flags=re.MULTILINE)
+    with caplog.at_level(logging.WARNING):
+        rules = load_rules(yaml.safe_load(turned_on))
+
+    assert not load_rules(ROOT / "examples/rules.yaml").judged
+    assert rules.judge.model == "anthropic/claude-haiku-4.5"
+    expected = rules.for_run("site_doctor").expectations
+    assert expected.outcome.should == ("says what was wrong",)
+    assert expected.sample == 0.1
     assert not caplog.records
