@@ -307,6 +307,11 @@ class ScoringSpanProcessor(SpanProcessor):
         self._shut = True
         self._pipeline.shutdown()
 
+    @property
+    def rules(self) -> Rules:
+        """The rules that runs are scored by."""
+        return self._rules
+
     def stats(self) -> dict[str, int]:
         """What was counted since the start: runs, marks, late spans, errors by type, and the runs open now."""
         return self._pipeline.stats()
