@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from otel_chloe.config.settings import CHECKS, SETTING_KEYS, Settings, switch
 from otel_chloe.errors import ConfigError
@@ -96,7 +96,7 @@ def chosen(base: Settings, given: Mapping[str, object] | None = None) -> Setting
     return Settings.from_mapping(given, base=held) if given else held
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """The settings that variables say. An empty variable says nothing, as everywhere in OpenTelemetry."""
     said = {name: text for name, text in environ.items() if name.startswith(PREFIX) and text.strip()}
     known = {variable(key): key for key in SETTING_KEYS}
