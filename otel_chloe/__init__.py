@@ -10,6 +10,7 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from otel_chloe.alone import expectations
+    from otel_chloe.attachment import Attachment, attach
     from otel_chloe.config import Rules
     from otel_chloe.errors import ChloeError, ConfigError, InputError
     from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
@@ -20,6 +21,7 @@ if _typing.TYPE_CHECKING:
     from otel_chloe.scorers import calls
 
 __all__ = [
+    "Attachment",
     "ChloeError",
     "ConfigError",
     "ExpectedCalls",
@@ -36,6 +38,7 @@ __all__ = [
     "ToolCall",
     "Unscored",
     "Violation",
+    "attach",
     "calls",
     "expectations",
     "load_runs",
@@ -51,6 +54,7 @@ _HOMES: _typing.Final = {
     "recording": ("load_runs",),
     "scorers": ("calls",),
     "alone": ("expectations",),
+    "attachment": ("Attachment", "attach"),
 }
 _HOME: _typing.Final = {name: home for home, names in _HOMES.items() for name in names}
 
