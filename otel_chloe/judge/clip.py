@@ -14,6 +14,8 @@ from .room import cost, cost_at_least, ends, starts
 
 MARK: Final = 14
 """Tokens that a mark takes."""
+KEY: Final = 60
+"""Tokens of a field's name at most."""
 TRIES: Final = 6
 VALUES: Final = 2_000
 """Values in a structure that stands where a text should."""
@@ -35,7 +37,7 @@ class Clipper:
         """``text``, redacted, in ``tokens`` at most, but for the mark; ``name`` is its field's, where it is one's."""
         if cost_at_least(text, tokens) <= tokens:
             shown = self._sound(self.redactor.text(text) if name is None else self.redactor.field(name, text))
-            if cost(shown) <= tokens:
+            if cost(shown) <= max(tokens, MARK):  # a mark in its place would save nothing
                 return shown
         elif name is not None and named.is_secret_name(name):
             return self.redactor.field(name, text)
@@ -58,7 +60,7 @@ class Clipper:
             inner = key
             if key in _HOLDERS:
                 inner = own if isinstance(own, str) and key != "name" else name or key
-            written = self.text(key, min(tokens, 60))
+            written = self.text(key, KEY)
             while written in shown:  # two addresses in one spelling, or two keys cut alike
                 written += "'"
             shown[written] = self.value(item, tokens, inner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from .frames import Frame
 from .litellm_errors import is_refused_parameter, told
@@ -119,9 +119,9 @@ def _is_strict(schema: Any) -> bool:
     """Whether every object in it names all its keys as required and allows no others, as strict decoding demands."""
     parts: Sequence[Any] = ()
     if isinstance(schema, list):
-        parts = schema
+        parts = cast("Sequence[Any]", schema)
     elif isinstance(schema, dict):
-        known: dict[str, Any] = schema
+        known = cast("dict[str, Any]", schema)
         names = set(known.get("properties", ()))
         if names != set(known.get("required", ())) or (names and known.get("additionalProperties") is not False):
             return False

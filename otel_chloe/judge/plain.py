@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
@@ -70,12 +70,13 @@ def _container(value: Any, room: Room) -> Plain:
         return "[… nested deeper …]"
     room.above.append(id(value))
     try:
-        return _mapping(cast("Mapping[object, Any]", value), room) if isinstance(value, Mapping) else _list(value, room)
+        shown = _mapping if isinstance(value, Mapping) else _list
+        return shown(value, room)
     finally:
         room.above.pop()
 
 
-def _mapping(value: Mapping[Any, Any], room: Room) -> Plain:
+def _mapping(value: Any, room: Room) -> Plain:
     shown: dict[str, Plain] = {}
     before, cut, after = _kept(len(value), room)
     keys = list(islice(value, before + cut + after)) if cut else list(value)
@@ -88,7 +89,7 @@ def _mapping(value: Mapping[Any, Any], room: Room) -> Plain:
     return shown
 
 
-def _list(value: Iterable[Any], room: Room) -> Plain:
+def _list(value: Any, room: Room) -> Plain:
     items = list(value)
     before, cut, after = _kept(len(items), room)
     shown = [plain(item, room) for item in items[:before]]

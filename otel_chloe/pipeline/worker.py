@@ -130,21 +130,30 @@ class Worker(Generic[T]):
         process = self._here()
         if process.stop is not None or _thread.get_ident() == process.ident:
             return False  # the worker cannot wait for itself: a user's on_mark called us
+        return self._flush(process, timeout_s)
+
+    def _flush(self, process: Process[T], timeout_s: float, *, last: bool = False, everything: bool = False) -> bool:
+        """Has done what is here, then what is under way elsewhere: that comes back through the queue.
+
+        The ``last`` one ends what takes too long, and keeps a little of its time for what comes of that.
+        """
         deadline = self._clock() + timeout_s
-        if not self._asked(process, Request(everything=False), timeout_s):
+        if not everything and not process.running:  # a shutdown starts no thread
+            self._start(process)
+        if not self._asked(process, Request(everything=everything), timeout_s):
             return False
         elsewhere = self._work.elsewhere
         if elsewhere is None:
             return True
-        # What is done elsewhere comes back through the queue.
-        return elsewhere.wait(deadline - self._clock()) and self._asked(
-            process, Request(everything=False), deadline - self._clock()
-        )
+        left_s = deadline - self._clock()
+        if not elsewhere.wait(left_s - min(_LAST_S, left_s / 4) if last else left_s):
+            if not last:
+                return False
+            elsewhere.give_up()
+        return self._asked(process, Request(everything=everything), deadline - self._clock())
 
     def _asked(self, process: Process[T], request: Request, timeout_s: float) -> bool:
         process.queue.put(request)
-        if not process.running:
-            self._start(process)
         return self._waited(process, request, timeout_s)
 
     def shutdown(self, timeout_s: float | None = None) -> bool:
@@ -158,8 +167,8 @@ class Worker(Generic[T]):
             return False
         deadline = self._clock() + (self._shutdown_s if timeout_s is None else timeout_s)
         try:
-            if process.stop is None and not process.gave_up:
-                self._drain(process, deadline)
+            if self._work.elsewhere is not None and process.stop is None and not process.gave_up:
+                self._flush(process, deadline - self._clock(), last=True, everything=True)
             asked = Request(everything=True)
             stop = process.ask_to_stop(asked)
             if stop is asked:
@@ -176,20 +185,6 @@ class Worker(Generic[T]):
         process.exits = []
         self._health.write_log()
         return done
-
-    def _drain(self, process: Process[T], deadline: float) -> None:
-        """Has done what is under way elsewhere: it comes back through the queue, which a stop shuts."""
-        elsewhere = self._work.elsewhere
-        if elsewhere is None:
-            return
-        request = Request(everything=True)
-        process.queue.put(request)
-        if not self._waited(process, request, deadline - self._clock()):
-            return
-        left_s = deadline - self._clock()
-        # A little is kept back: what is given up has an outcome that must get out too.
-        if not elsewhere.wait(left_s - min(_LAST_S, left_s / 4)):
-            elsewhere.give_up()
 
     def _waited(self, process: Process[T], request: Request, timeout_s: float) -> bool:
         token = object()
@@ -215,7 +210,7 @@ class Worker(Generic[T]):
         process.exit_by = self._clock() + self._shutdown_s
         process.gave_up = True  # the exit handler waits only if this came to its end
         with suppress(KeyboardInterrupt):
-            process.gave_up = not self.flush(self._shutdown_s)
+            process.gave_up = not self._flush(process, self._shutdown_s, last=True)
 
     def _at_exit(self) -> None:
         exit_by = self._here().exit_by

@@ -99,15 +99,20 @@ class SpanMarks:
         The store's lock is waited for a moment only. This thread itself may hold it, interrupted while it reads or
         writes the span's attributes by a signal handler that ends the span: it would wait for ever.
         """
-        store: Any = getattr(span, "_attributes", None)
         try:
-            held, lock, most = store._dict, store._lock, store.maxlen
+            store: Any = span._attributes
+            lock = store._lock
+            held: dict[str, Any] = store._dict
+            most = store.maxlen
             cuts = store.max_value_len is not None or store._immutable
-            ours = lock.acquire(False) or lock.acquire(timeout=PATIENCE_S)
+            ours = lock.acquire(False)
         except AttributeError:
+            limits = getattr(span, "_limits", None)
+            if limits is not None and limits.max_span_attributes is not None:
+                attributes = self._fitting(attributes, plain(span.attributes), limits.max_span_attributes)
             span.set_attributes(attributes)
             return
-        if not ours:
+        if not ours and not lock.acquire(timeout=PATIENCE_S):
             self._health.count(BUSY)
             return
         try:
