@@ -1,4 +1,4 @@
-"""The four outcomes of scoring a run. Only a real judgement carries a number."""
+"""The four outcomes of scoring a run, and the scores that a user's scorer may return. Only a judgement is a number."""
 
 from __future__ import annotations
 
@@ -129,6 +129,28 @@ class Failed:
     severity: str | None = field(default=None, kw_only=True)
     judged: Judged | None = field(default=None, kw_only=True)
     state: ClassVar[State] = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A score with a name of its own, as a user's scorer returns it. ``value`` is a bool, a number or a text (a label).
+
+    A comment stands on the mark as its reason.
+    """
+
+    name: str
+    value: Any
+    comment: str | None = None
+    metadata: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredScore:
+    """A score that a person or another system will give later: it is recorded as pending, never as a number."""
+
+    name: str
+    reason: str | None = None
+    metadata: Any = None
 
 
 Outcome: TypeAlias = Mark | Unscored | Pending | Failed
