@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import nearest
@@ -125,8 +125,7 @@ async def _template(scorer: JudgeScorer, context: ScorerContext, redactor: Redac
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything, and harms nobody
         return failure(error)
     if isinstance(made, Mapping):
-        values: Mapping[Any, Any] = made
-        variables = {str(key): value for key, value in values.items()}
+        variables = {str(key): value for key, value in cast("Mapping[object, object]", made).items()}
         return Template(scorer.messages, context, variables=variables, redactor=redactor)
     text = f"the judge's function returned a {type(made).__name__}. Return the placeholders' values, never a score."
     return Failed(f"TypeError: {text}", error="TypeError")

@@ -58,7 +58,7 @@ class Template:
         self._variables = dict(variables or {})
         self._redactor = redactor
         self._built = built
-        self.used = frozenset() if built else frozenset(used_in(messages))
+        self.used: frozenset[str] = frozenset() if built else frozenset(used_in(messages))
 
     def unknown(self) -> list[str]:
         """The placeholders that nothing fills: they stay as they are."""

@@ -57,9 +57,8 @@ def binding_of(function: Callable[..., Any], name: str) -> Binding:
 
 def is_method(function: Callable[..., Any]) -> bool:
     """Whether it stands in the body of a class, where it takes an object first."""
-    return next(iter(getattr(getattr(function, "__code__", None), "co_varnames", ())), None) in {"self", "cls"} and (
-        inspect.isfunction(function)
-    )
+    code = function.__code__ if inspect.isfunction(function) else None
+    return code is not None and code.co_argcount > 0 and code.co_varnames[0] in {"self", "cls"}
 
 
 def _part(name: str, context: ScorerContext) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from otel_chloe.run import Run, ToolCall
+
+_COPIED: Final = frozenset({dict, list, tuple, set})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +57,23 @@ def own_copy(context: ScorerContext) -> ScorerContext:
         return context
 
 
-def _own(value: Any, seen: dict[int, Any]) -> Any:
-    if not isinstance(value, (Mapping, list, set, tuple)):
+def _own(value: object, seen: dict[int, Any]) -> Any:
+    if type(value) not in _COPIED:
         return value
     if id(value) in seen:
         return seen[id(value)]
-    if type(value) is dict:
-        of: dict[Any, Any] = value
-        copied: Any = seen.setdefault(id(of), {})
-        copied.update((key, _own(item, seen)) for key, item in of.items())
-        return copied
-    if type(value) is list:
-        items: list[Any] = value
-        copied = seen.setdefault(id(items), [])
+    if isinstance(value, dict):
+        mapping: dict[object, object] = {}
+        seen[id(value)] = mapping
+        mapping.update((key, _own(item, seen)) for key, item in cast("dict[object, object]", value).items())
+        return mapping
+    items = cast("Iterable[object]", value)
+    if isinstance(value, list):
+        copied: list[object] = []
+        seen[id(value)] = copied
         copied.extend(_own(item, seen) for item in items)
         return copied
-    if type(value) is tuple:
-        held: tuple[Any, ...] = value
-        return tuple(_own(item, seen) for item in held)
-    return value.copy() if type(value) is set else value
+    return tuple(_own(item, seen) for item in items) if isinstance(value, tuple) else set(items)
 
 
 def _own_run(run: Run, seen: dict[int, Any]) -> Run:

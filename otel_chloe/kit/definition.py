@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import checked_choice, checked_items, checked_text
@@ -58,7 +58,7 @@ class Definition:
         object.__setattr__(self, "threshold", _threshold(self.threshold, where))
         if self.description is not None:
             checked_text(self.description, f"{where}description")
-        if self.metadata is not None and not isinstance(self.metadata, Mapping):
+        if self.metadata is not None and not isinstance(cast("object", self.metadata), Mapping):
             raise ConfigError(f"{where}metadata: {self.metadata!r} is no mapping. Write one, or leave it out.")
         inputs = checked_items(self.required_inputs, f"{where}required_inputs")
         chosen = [checked_choice(each, INPUTS, f"{where}required_inputs") for each in inputs]
@@ -168,25 +168,25 @@ def as_scorer(given: object) -> AnyScorer:
         return given
     if isinstance(given, JudgeScorer):
         return given
-    if isinstance(given, functools.partial) and isinstance(given.func, CodeScorer):
-        return replace(
-            given.func, function=functools.partial(given.func.function, *given.args, **given.keywords), told=set()
-        )
+    inner = getattr(given, "func", None)
+    if isinstance(inner, CodeScorer):
+        bound = cast("functools.partial[Any]", given)
+        return replace(inner, function=functools.partial(inner.function, *bound.args, **bound.keywords), told=set())
     if isinstance(given, type):
         raise ConfigError(f"{given.__name__} is a class, not a scorer. Pass an object of it: {given.__name__}(...).")
-    if not callable(given):
+    if not callable(cast("object", given)):
         raise ConfigError(
             f"{given!r} is no scorer. Pass a function of the run, Scorer.code(...) or Scorer.llm_judge(...); "
             "rules for calls are scored by a function of yours: lambda run: calls(run, rules)."
         )
-    return CodeScorer(name=function_name(given), function=given)
+    return CodeScorer(name=function_name(given), function=cast("Callable[..., Any]", given))
 
 
 def as_scorers(given: object) -> list[AnyScorer]:
     """The scorers that a user passed together; no two have one name."""
-    if callable(given) or isinstance(given, (str, Mapping)) or not hasattr(given, "__iter__"):
-        raise ConfigError(f"scorers: {given!r} is no list of scorers. Write a list: [{function_name(given)}].")
-    found = [as_scorer(each) for each in given]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+    if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
+        raise ConfigError(f"scorers: {given!r} is no list of scorers. Write a list: [my_scorer].")
+    found = [as_scorer(each) for each in cast("Iterable[object]", given)]
     names: Sequence[str] = [each.name for each in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -199,10 +199,11 @@ def as_scorers(given: object) -> list[AnyScorer]:
 
 def function_name(function: object) -> str:
     """The name that a scorer has from its function, or from its class."""
-    if isinstance(function, functools.partial):
-        return function_name(function.func)
     if isinstance(function, Definition):
         return function.name
+    inner: object = getattr(function, "func", None)
+    if inner is not None and isinstance(function, functools.partial):
+        return function_name(inner)
     return getattr(function, "__name__", None) or type(function).__name__
 
 

@@ -200,7 +200,7 @@ def _number(value: object) -> float | Failed:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return not isinstance(value, bool) and isinstance(value, Real)
 
 
 def _with_name(part: _Part, name: str) -> _Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Literal, cast, overload
 
 from otel_chloe.errors import ConfigError
@@ -113,7 +114,7 @@ class Scorer:
             _decorated(
                 _unnamed, {**given, "name": name or "Scorer.code"}
             )  # a wrong value is met where it stands, before there is a function
-            return lambda function: _decorated(function, given)
+            return partial(_decorated, given=given)
         return _decorated(fn, given)
 
     @staticmethod

@@ -7,11 +7,12 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from otel_chloe.errors import ConfigError
 
-_DEEPEST: Final = 6
+_DEEPEST: Final = 8
+_DATA: Final = (bool, int, float, str, list, tuple, dict)
 
 
 def hash_of(*parts: Any) -> str:
@@ -34,7 +35,7 @@ def checked_version(version: object, name: str) -> str | None:
     return str(version)
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _plain(value: object, depth: int) -> Any:
     """A value as JSON can hold it; what stands too deep by its type alone."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -49,11 +50,11 @@ def _plain(value: Any, depth: int) -> Any:
     return _function(value, depth - 1) if callable(value) else _kind(value)
 
 
-def _container(value: Any, depth: int) -> Any:
+def _container(value: object, depth: int) -> Any:
     if isinstance(value, Mapping):
-        items: Mapping[Any, Any] = value
-        return ["mapping", _sorted([_plain(key, depth), _plain(item, depth)] for key, item in items.items())]
-    plain = [_plain(item, depth) for item in value]
+        items = cast("Mapping[object, object]", value).items()
+        return ["mapping", _sorted([_plain(key, depth), _plain(item, depth)] for key, item in items)]
+    plain = [_plain(item, depth) for item in cast("Iterable[object]", value)]
     return ["set", _sorted(plain)] if isinstance(value, (set, frozenset)) else plain
 
 
@@ -86,12 +87,12 @@ def _cell(cell: Any, depth: int) -> Any:
 def _object(value: Any, depth: int) -> Any:
     """An object by its class and the plain values that it holds."""
     held: dict[str, Any] = getattr(value, "__dict__", None) or {}
-    plain = {key: item for key, item in held.items() if isinstance(item, (bool, int, float, str, list, tuple, dict))}
+    plain = {key: cast("object", item) for key, item in held.items() if isinstance(item, _DATA)}
     return [_kind(value), _plain(plain, depth)]
 
 
-def _kind(value: Any) -> str:
-    named = value if hasattr(value, "__qualname__") else type(value)
+def _kind(value: object) -> str:
+    named: Any = value if hasattr(value, "__qualname__") else type(value)
     return f"{getattr(named, '__module__', '')}.{named.__qualname__}"
 
 

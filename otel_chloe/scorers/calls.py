@@ -49,7 +49,7 @@ def calls(result: Run, expected: ExpectedCalls | Mapping[str, object]) -> Mark |
     Raises :class:`~otel_chloe.errors.ConfigError` where ``expected`` is wrong, and nothing else.
     """
     rules = expected if isinstance(expected, ExpectedCalls) else ExpectedCalls.from_mapping(expected)
-    hidden = None if result.complete and not result.gaps else _hides_calls(result)
+    hidden = None if result.complete and not result.gaps else hides_calls(result)
     if hidden is None and kept(rules, _names(result.tool_calls)):
         return Mark(1.0, used(result.tool_calls), value=1.0, passed=True)
     return _weighed(result, rules, hidden)
@@ -206,7 +206,7 @@ def _frozen(value: object) -> Hashable:
             return ("other", repr(value))
 
 
-def _hides_calls(result: Run) -> str | None:
+def hides_calls(result: Run) -> str | None:
     """What may hide calls of this run, in words; None if nothing does."""
     for gap in result.gaps:
         if gap.code in MAY_HIDE_CALLS:
