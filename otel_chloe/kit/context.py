@@ -60,17 +60,18 @@ def own_copy(context: ScorerContext) -> ScorerContext:
 def _own(value: object, seen: dict[int, Any]) -> Any:
     if type(value) not in _COPIED:
         return value
-    if id(value) in seen:
-        return seen[id(value)]
+    known = id(value)
+    if known in seen:
+        return seen[known]
     if isinstance(value, dict):
         mapping: dict[object, object] = {}
-        seen[id(value)] = mapping
+        seen[known] = mapping
         mapping.update((key, _own(item, seen)) for key, item in cast("dict[object, object]", value).items())
         return mapping
     items = cast("Iterable[object]", value)
     if isinstance(value, list):
         copied: list[object] = []
-        seen[id(value)] = copied
+        seen[known] = copied
         copied.extend(_own(item, seen) for item in items)
         return copied
     return tuple(_own(item, seen) for item in items) if isinstance(value, tuple) else set(items)

@@ -174,12 +174,12 @@ def as_scorer(given: object) -> AnyScorer:
         return replace(inner, function=functools.partial(inner.function, *bound.args, **bound.keywords), told=set())
     if isinstance(given, type):
         raise ConfigError(f"{given.__name__} is a class, not a scorer. Pass an object of it: {given.__name__}(...).")
-    if not callable(cast("object", given)):
+    if not callable(given):
         raise ConfigError(
             f"{given!r} is no scorer. Pass a function of the run, Scorer.code(...) or Scorer.llm_judge(...); "
             "rules for calls are scored by a function of yours: lambda run: calls(run, rules)."
         )
-    return CodeScorer(name=function_name(given), function=cast("Callable[..., Any]", given))
+    return CodeScorer(name=function_name(given), function=given)
 
 
 def as_scorers(given: object) -> list[AnyScorer]:

@@ -205,7 +205,7 @@ def _is_number(value: object) -> bool:
 
 def _with_name(part: _Part, name: str) -> _Part:
     """The part, if it has a name that can be one."""
-    given: object = part.name
+    given = cast("object", part.name)
     if isinstance(given, str) and (given.strip() or not isinstance(part, (Score, DeferredScore))):
         return part
     return _wrong(name, f"{given!r} is no name of a score. Write a text, as in Score(name, value).")

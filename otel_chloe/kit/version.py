@@ -44,7 +44,7 @@ def _plain(value: object, depth: int) -> Any:
     if depth <= 0:
         return _kind(value)
     if isinstance(value, (Mapping, set, frozenset, list, tuple)):
-        return _container(value, depth - 1)
+        return _container(cast("object", value), depth - 1)
     if isinstance(value, CodeType):
         return _code(value, depth - 1)
     return _function(value, depth - 1) if callable(value) else _kind(value)

@@ -71,7 +71,7 @@ def parsed(arguments: object) -> object:
         value: object = json.loads(arguments)
     except ValueError:
         return arguments
-    return cast("object", value) if isinstance(value, dict) else arguments
+    return arguments if not isinstance(value, dict) else cast("dict[str, object]", value)
 
 
 def comparable(value: object) -> Hashable:
@@ -88,10 +88,14 @@ def comparable(value: object) -> Hashable:
 
 def holds(whole: object, part: object) -> bool:
     """Whether a value has everything that the part has: keys may be more, lists may not."""
-    if isinstance(whole, Mapping) and isinstance(part, Mapping):
-        of = cast("Mapping[object, object]", whole)
-        return all(key in of and holds(of[key], item) for key, item in cast("Mapping[object, object]", part).items())
-    return comparable(whole) == comparable(part)
+    of, wanted = _mapping(whole), _mapping(part)
+    if of is None or wanted is None:
+        return comparable(whole) == comparable(part)
+    return all(key in of and holds(of[key], item) for key, item in wanted.items())
+
+
+def _mapping(value: object) -> Mapping[object, object] | None:
+    return cast("Mapping[object, object]", value) if isinstance(value, Mapping) else None
 
 
 def shown(value: object) -> str:

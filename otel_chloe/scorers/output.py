@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from collections.abc import Mapping
@@ -83,13 +84,13 @@ def output_json(run: Run, *, schema: Mapping[str, Any] | None = None) -> Mark | 
 def _validator(name: str, schema: Mapping[str, Any]) -> Any:
     """Whoever checks by the schema; its references lead nowhere outside of it."""
     try:
-        from jsonschema import exceptions, validators  # an extra: only for who has schemas
+        validators: Any = importlib.import_module("jsonschema.validators")  # an extra: only for who has schemas
     except ImportError:
         raise ConfigError(f"{name}: a schema needs the package jsonschema. Install otel-chloe[jsonschema].") from None
-    kind: Any = validators.validator_for(schema, default=validators.Draft202012Validator)
+    kind = validators.validator_for(schema, default=validators.Draft202012Validator)
     try:
         kind.check_schema(schema)
-    except exceptions.SchemaError as error:
+    except validators.exceptions.SchemaError as error:
         raise ConfigError(f"{name}: schema: {error.json_path}: {error.message}.") from None
     return kind(schema)
 
