@@ -98,7 +98,7 @@ class Scorer:
             required_inputs: Of ``input``, ``output``, ``expected``, ``metadata``, ``run``: where one is not known,
                 the scorer is not called and the run is unscored.
         """
-        kind = _value_type(value_type, output_type, name or "code")
+        kind = _value_type(value_type, output_type, "Scorer.code" if name is None else name)
         given = {
             "key": key,
             "name": name,
@@ -112,7 +112,7 @@ class Scorer:
         }
         if fn is None:
             _decorated(
-                _unnamed, {**given, "name": name or "Scorer.code"}
+                _unnamed, {**given, "name": "Scorer.code" if name is None else name}
             )  # a wrong value is met where it stands, before there is a function
             return partial(_decorated, given=given)
         return _decorated(fn, given)
