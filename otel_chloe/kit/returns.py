@@ -22,7 +22,7 @@ NOT_SCORED: Final = "not_scored"
 _log = logging.getLogger(__name__)
 _Part: TypeAlias = Score | DeferredScore | Outcome
 _UNNAMED: Final = frozenset({"", "calls"})
-"""The names that outcomes have which were made without one."""
+"""The names that outcomes have which were made without one: in a list they take the scorer's."""
 _RETURN: Final = (
     "Return a bool, a number, a text, a Score, a DeferredScore, a list of them, a mapping of names to values, or None."
 )
@@ -55,7 +55,7 @@ def _parts(scorer: Definition, said: object) -> list[_Part]:
     if isinstance(said, (Score, DeferredScore)):
         return [said]
     if isinstance(said, (Mark, Unscored, Pending, Failed)):
-        return [_named(said, name)]
+        return [replace(said, name=name)]  # a Mark of calls, or of a ready-made scorer: it is this scorer's now
     if isinstance(said, Mapping):
         return _of_mapping(name, cast("Mapping[object, object]", said))
     if isinstance(said, (list, tuple)):
