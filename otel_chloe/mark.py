@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 State = Literal["scored", "unscored", "pending", "failed"]
 Rule = Literal["must_call", "must_not_call", "at_most_once"]
@@ -80,6 +80,31 @@ class Mark:
     severity: str | None = field(default=None, kw_only=True)
     judged: Judged | None = field(default=None, kw_only=True)
     state: ClassVar[State] = "scored"
+
+
+class _Open:
+    """A mark while it is made. A frozen value is filled by a call for each of its fields, ten times as slow as this."""
+
+    __slots__ = tuple(each.name for each in fields(Mark))
+
+    def __init__(self, reason: str) -> None:
+        self.score = self.value = 1.0
+        self.reason = reason
+        self.name = "calls"
+        self.passed = True
+        self.label = self.version = self.key = self.metadata = self.id = self.severity = self.judged = None
+        self.lines = self.violations = ()
+        self.revision = 0
+
+
+def mark_of_kept(reason: str) -> Mark:
+    """The mark of ``calls`` where every rule is kept: ``Mark(1.0, reason, value=1.0, passed=True)``, made fast.
+
+    It is made on the agent's own thread, for nearly every run. The two classes have the same slots.
+    """
+    made: Any = _Open(reason)
+    made.__class__ = Mark
+    return cast("Mark", made)
 
 
 @dataclass(frozen=True, slots=True)
