@@ -15,7 +15,7 @@ from otel_chloe.assembly.toolcalls import message_call, models_of, seen_calls, t
 from otel_chloe.assembly.twins import Seen
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, CHAIN, ERROR, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
-from otel_chloe.run import End, Gap, Run, ToolCall
+from otel_chloe.run import End, Gap, Run, ToolCall, Usage
 
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
 """Scopes of instrumentations that make agent spans and neither tool nor model spans."""
@@ -74,6 +74,7 @@ class Builder:
             end_ns=last.end if last is not None else max(p.end for p in parts),
             resource=head.resource,
             sampled=head.sampled,
+            usage=_usage(self.calls),
         )
 
     def named_run(self) -> Run:
@@ -219,6 +220,7 @@ class Builder:
             end_ns=agent.end,
             resource=agent.resource,
             sampled=agent.sampled,
+            usage=_usage([call for call in self.calls if id(call.parts[0]) in below]),
         )
 
     def _gaps(self, facts: AgentFacts, prompt: str | None, output: str | None, calls: Sequence[ToolCall]) -> None:
@@ -295,6 +297,11 @@ def _error(agent: Part | None) -> str | None:
     if agent is None or agent.status != ERROR:
         return None
     return agent.message or _text(agent.raw.get("error.type")) or "error"
+
+
+def _usage(calls: Sequence[ModelCall]) -> Usage | None:
+    """How many model calls there were. Without any span of one, nobody knows."""
+    return Usage(model_calls=len(calls)) if calls else None
 
 
 def _service(parts: Sequence[Part]) -> str | None:
