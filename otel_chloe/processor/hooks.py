@@ -65,6 +65,8 @@ class ScoringSpanProcessor(SpanProcessor):
         scorers: Not in this version.
         complete: A way of your own to the judge's model, ``complete(model, messages) -> str``, sync or async; None
             for litellm in a process of its own.
+        redact: A function of your own that gets each text of a run, already redacted, before the judge sees it, and
+            gives what may be shown of it. A text on which it raises is withheld.
         on_mark: Called with each run and each of its outcomes, on the worker; what it raises is counted.
         tracer_provider: Takes the evaluation spans; else they go where the run's own span goes.
         meter_provider: Takes the metrics; else the global one does.
@@ -80,6 +82,7 @@ class ScoringSpanProcessor(SpanProcessor):
         *,
         scorers: Sequence[object] = (),
         complete: Complete | None = None,
+        redact: Callable[[str], str] | None = None,
         on_mark: OnMark | None = None,
         tracer_provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
@@ -103,7 +106,9 @@ class ScoringSpanProcessor(SpanProcessor):
                 on_provider=on_provider,
             )
 
-        self._pipeline = Pipeline(self._rules, chosen, read_open, expand, sinks, complete=complete, on_mark=on_mark)
+        self._pipeline = Pipeline(
+            self._rules, chosen, read_open, expand, sinks, complete=complete, redact=redact, on_mark=on_mark
+        )
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._recorded = self._assembler.recorded
