@@ -10,6 +10,7 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from otel_chloe.alone import ascore, expectations, score
+    from otel_chloe.attachment import Attachment, attach
     from otel_chloe.config import Rules
     from otel_chloe.errors import ChloeError, ConfigError, InputError
     from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
@@ -21,6 +22,7 @@ if _typing.TYPE_CHECKING:
     from otel_chloe.scorers import calls
 
 __all__ = [
+    "Attachment",
     "ChloeError",
     "ConfigError",
     "DeferredScore",
@@ -42,6 +44,7 @@ __all__ = [
     "Unscored",
     "Violation",
     "ascore",
+    "attach",
     "calls",
     "expectations",
     "load_runs",
@@ -59,6 +62,7 @@ _HOMES: _typing.Final = {
     "recording": ("load_runs",),
     "scorers": ("calls",),
     "alone": ("ascore", "expectations", "score"),
+    "attachment": ("Attachment", "attach"),
 }
 _HOME: _typing.Final = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -41,6 +41,7 @@ async def expectations(
     purpose: str | None = None,
     *,
     complete: Complete | None = None,
+    redact: Callable[[str], str] | None = None,
 ) -> Mark | Unscored | Failed:
     """Score a run against lines that a model judges one by one: the share of them that were met, from 0 to 1.
 
@@ -59,6 +60,8 @@ async def expectations(
         complete: Your own way to a model, ``complete(model, messages) -> text``, sync or async. Without it litellm
             asks, in the judge's own process: up to 30 s a call, and up to three times where it was too much for the
             provider or a moment's fault.
+        redact: A function of your own that gets each text of the run, already redacted, before the judge sees it, and
+            gives what may be shown of it. A text on which it raises is withheld.
 
     Raises :class:`~otel_chloe.errors.ConfigError` where ``expected`` is wrong, and nothing else.
     """
@@ -74,6 +77,7 @@ async def expectations(
             nonce=secrets.token_hex(8),
             clock=monotonic,
             purpose=purpose,
+            redactor=Redactor(redact),
             timeout_s=_TIMEOUT_S if complete is None else math.inf,  # who awaits a gateway of their own knows how long
         )
     except JudgeError as error:
