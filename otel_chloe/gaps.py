@@ -30,3 +30,7 @@ HANDOFF_UNCLEAR: Final = "handoff_unclear"
 
 MAY_HIDE_CALLS: Final = frozenset({NO_TOOL_DATA, ROOT_MISSING, CUT_SHORT, BARE_MODEL_CALL, HANDOFF_UNCLEAR})
 """With one of these, a call that is not seen may still have been made."""
+
+HIDES_OUTPUT: Final = frozenset({NO_OUTPUT, CONTENT_OFF, CONTENT_IN_LOGS, ROOT_MISSING, CUT_SHORT})
+HIDES_INPUT: Final = frozenset({NO_PROMPT, CONTENT_OFF, CONTENT_IN_LOGS, ROOT_MISSING})
+"""With one of these, what the run said or was asked is not known because it was not seen."""

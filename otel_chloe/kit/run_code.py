@@ -7,17 +7,14 @@ from collections.abc import Awaitable, Coroutine, Iterable
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from otel_chloe.gaps import CONTENT_IN_LOGS, CONTENT_OFF, CUT_SHORT, NO_OUTPUT, NO_PROMPT
+from otel_chloe.gaps import HIDES_INPUT, HIDES_OUTPUT
 from otel_chloe.kit.binding import CONTEXT
 from otel_chloe.kit.context import ScorerContext, own_copy
 from otel_chloe.kit.definition import CodeScorer, Definition
 from otel_chloe.kit.returns import failure, outcomes_of
 from otel_chloe.mark import Failed, Outcome, Unscored
 
-_HIDES: Final = {
-    "output": frozenset({NO_OUTPUT, CONTENT_OFF, CONTENT_IN_LOGS, CUT_SHORT}),
-    "input": frozenset({NO_PROMPT, CONTENT_OFF, CONTENT_IN_LOGS}),
-}
+_HIDES: Final = {"output": HIDES_OUTPUT, "input": HIDES_INPUT}
 """The gaps that take a part of a run away."""
 
 

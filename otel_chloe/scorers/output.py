@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import checked_text
-from otel_chloe.gaps import CONTENT_IN_LOGS, CONTENT_OFF, CUT_SHORT, NO_OUTPUT, ROOT_MISSING
+from otel_chloe.gaps import HIDES_OUTPUT
 from otel_chloe.mark import Mark, Unscored
 from otel_chloe.run import Run
 from otel_chloe.scorers.names import broken, is_cut, kept
 
-_HIDES: Final = frozenset({NO_OUTPUT, CONTENT_OFF, CONTENT_IN_LOGS, CUT_SHORT, ROOT_MISSING})
 _QUOTED: Final = 200
 
 
@@ -100,7 +99,7 @@ def _output(name: str, run: Run) -> str | Unscored:
     if run.output is not None:
         return run.output
     for gap in run.gaps:
-        if gap.code in _HIDES:
+        if gap.code in HIDES_OUTPUT:
             detail = f": {gap.detail}" if gap.detail else ""
             return Unscored(f"the output is not known ({gap.code}{detail})", name=name)
     if not run.complete:
