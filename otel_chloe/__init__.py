@@ -16,6 +16,7 @@ if _typing.TYPE_CHECKING:
     from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
     from otel_chloe.mark import Failed, Line, Mark, Pending, Unscored, Violation
     from otel_chloe.processor import ScoringSpanProcessor
+    from otel_chloe.processor.block import expecting
     from otel_chloe.recording import load_runs
     from otel_chloe.run import Gap, Run, ToolCall
     from otel_chloe.scorers import calls
@@ -41,6 +42,7 @@ __all__ = [
     "attach",
     "calls",
     "expectations",
+    "expecting",
     "load_runs",
 ]
 
@@ -51,6 +53,7 @@ _HOMES: _typing.Final = {
     "run": ("Gap", "Run", "ToolCall"),
     "config": ("Rules",),
     "processor": ("ScoringSpanProcessor",),
+    "processor.block": ("expecting",),
     "recording": ("load_runs",),
     "scorers": ("calls",),
     "alone": ("expectations",),

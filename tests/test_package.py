@@ -29,7 +29,7 @@ INTERFACE = {
 
 LATER = {
     "score", "ascore", "Score", "DeferredScore", "ScorerContext", "Scorer",
-    "resolve", "expecting",
+    "resolve",
 }  # fmt: skip
 """Promised names that are not built yet. A name that is built leaves this list."""
 

@@ -102,8 +102,8 @@ class Pipeline:
         self._seen = False
 
     def _judges(self, complete: Complete | None) -> Judgements | None:
-        if not self.rules.judged:
-            return None
+        if not self.rules.judged and self.rules.judge.model is None:
+            return None  # with a model lines may come with a run
         from otel_chloe.pipeline.judgements import Judgements  # with asyncio: only for who has lines to judge
 
         return Judgements(self.rules, complete, lambda item: self.worker.hand_over(item))  # noqa: PLW0108 - made later
