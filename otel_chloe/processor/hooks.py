@@ -41,7 +41,7 @@ from otel_chloe.health import Health
 from otel_chloe.judge.ask import Complete
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, OTHER, TOOL, Kind
-from otel_chloe.pipeline.scoring import Forbidden, Full, OnMark, Pipeline, watched
+from otel_chloe.pipeline.scoring import Forbidden, Full, Glance, OnMark, Pipeline, watched
 from otel_chloe.processor import block
 from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
@@ -317,6 +317,11 @@ class ScoringSpanProcessor(SpanProcessor):
     def rules(self) -> Rules:
         """The rules that runs are scored by."""
         return self._rules
+
+    @property
+    def last_runs(self) -> list[Glance]:
+        """What the last runs have shown: the names of agents and tools, and the gaps."""
+        return list(self._pipeline.last_runs.copy())
 
     def stats(self) -> dict[str, int]:
         """What was counted since the start: runs, marks, late spans, errors by type, and the runs open now."""
