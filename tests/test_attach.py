@@ -167,7 +167,8 @@ class TestOtlp:
 
     def test_of_the_port_of_grpc_is_warned_about(self, caplog):
         assert checked_url("https://user:pw@collector:4317/otlp/") == "https://user:pw@collector:4317/otlp"
-        assert "is mostly a port of OTLP over gRPC" in caplog.text
+        assert "4317 is mostly the port of OTLP over gRPC" in caplog.text
+        assert "pw" not in caplog.text
 
 
 class TestASecondTime:
@@ -363,6 +364,22 @@ class TestOtherPeoplesProviders:
 
         assert attach(RULES, provider=made.provider).processor is scoring
         scoring.shutdown()
+
+    def test_phoenix(self):
+        pytest.importorskip("phoenix.otel", reason="needs arize-phoenix-otel, which is not installed")
+        said = run_script("""
+        from phoenix.otel import register
+        from otel_chloe import attach
+        provider = register(endpoint="http://127.0.0.1:9/v1/traces", verbose=False, batch=True)
+        before = provider._active_span_processor._span_processors
+        attachment = attach(RULES)
+        say(len(before), provider._active_span_processor._span_processors == (*before, attachment.processor))
+        attachment.detach()
+        say(provider._active_span_processor._span_processors == before)
+        os._exit(0)  # nobody listens there: its exporter would try for a while
+        """)
+
+        assert said == ["1 True", "True"]
 
     def test_logfire(self):
         pytest.importorskip("logfire", reason="needs logfire, which is not installed")
