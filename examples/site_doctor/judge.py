@@ -13,7 +13,7 @@ from typing import Any, Final
 
 LOCAL: Final = {"model": "openai/smollm2", "timeout_s": 300, "concurrency": 1}
 """What stands under `judge:` for the local model: slow where the machine is busy, and one question at a time."""
-MAX_TOKENS: Final = 400
+MAX_TOKENS: Final = 200
 """Of an answer: enough for a check of each line, and an end for a model that finds none."""
 
 
