@@ -78,7 +78,7 @@ bench: $(STAMPS)/test
 	@for file in benchmarks/$(or $(ARGS),*).py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 nightly: $(STAMPS)/test
-	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),tests tests/nightly_forks.py)
+	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),tests tests/nightly_local_model.py)
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

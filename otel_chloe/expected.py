@@ -99,8 +99,8 @@ def relaxed(rules: ExpectedCalls, joined: ExpectedCalls) -> list[tuple[str, str]
     """Which option of rules that others were joined to makes one of them easier to keep: (option, rule)."""
     more = COUNTS.index(rules.count) - COUNTS.index(joined.count)
     # A ban is kept more easily where fewer calls count, a call that must be made where more do.
-    eased = ("must_not_call", "at_most_once") if more < 0 else ("must_call",) if more > 0 else ()
-    found = [("count", rule) for rule in eased if getattr(rules, rule)]
+    easier = ("must_not_call", "at_most_once") if more < 0 else ("must_call",) if more > 0 else ()
+    found = [("count", rule) for rule in easier if getattr(rules, rule)]
     if rules.at_most_once and (rules.per, joined.per) == ("name", "arguments"):
         found.append(("per", "at_most_once"))
     return found

@@ -10,7 +10,10 @@ from example_programs import ROOT, quoted, rows
 from sink_backend import BROKEN, Backend, a_run
 
 from otel_chloe import gaps, semconv
+from otel_chloe.attachment.instrumentor import DISABLED_VARIABLE, OTLP_VARIABLE
 from otel_chloe.config import RULES_VARIABLE, Settings
+from otel_chloe.config.table import MEANINGS, OTHER_VARIABLES, variable
+from otel_chloe.judge.launch import PYTHON_VARIABLE
 from otel_chloe.mark import JudgeCall
 from otel_chloe.sinks import Watched, mark_attributes
 
@@ -39,19 +42,15 @@ def written(value: str) -> bool:
 
 
 def test_the_settings_table_is_the_settings():
-    table = [(cells[0].strip("`"), cells[1]) for cells in rows("docs/settings.md", "setting")]
-
-    assert table == [(field.name, default(field.default)) for field in fields(Settings)]
-
-
-def test_every_setting_says_what_it_is_and_why():
-    for cells in rows("docs/settings.md", "setting"):
-        assert len(cells) == 4
-        assert all(cells)
+    assert rows("docs/settings.md", "setting") == [
+        [f"`{field.name}`", f"`{variable(field.name)}`", default(field.default), *MEANINGS[field.name]]
+        for field in fields(Settings)
+    ]
 
 
 def test_the_variables_are_those_that_are_read():
-    assert [cells[0] for cells in rows("docs/settings.md", "variable")] == [f"`{RULES_VARIABLE}`"]
+    assert rows("docs/settings.md", "variable") == [[f"`{name}`", what] for name, what in OTHER_VARIABLES.items()]
+    assert {RULES_VARIABLE, OTLP_VARIABLE, DISABLED_VARIABLE, PYTHON_VARIABLE} == set(OTHER_VARIABLES)
 
 
 def test_every_gap_is_explained():
@@ -118,7 +117,7 @@ def test_the_metrics_are_those_that_go_out(backend):
 def test_every_metric_of_ours_is_in_the_table():
     table = {cells[0].strip("`") for cells in rows("docs/marks.md", "metric")}
     source = "".join(file.read_text("utf-8") for file in (ROOT / "otel_chloe/sinks").glob("*metrics.py"))
-    made = re.findall(r"create_(?:histogram|counter|up_down_counter)\(\s*semconv\.(\w+)", source)
+    made = re.findall(r"(?:create_(?:histogram|counter|up_down_counter)\(\s*|\n    \()semconv\.(\w+)", source)
 
     assert table == {getattr(semconv, name) for name in made}
 

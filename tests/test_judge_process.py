@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
-from judge_child import ask, fake_judge, finished, has_ended, run_script, start_script, told
-
-from otel_chloe.judge import launch
-from otel_chloe.judge.launch import environment
+from judge_child import DEADLINE_S, ask, fake_judge, finished, has_ended, run_script, start_script
 
 linux = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="no pidfd_open on this platform")
 
@@ -104,6 +100,16 @@ class TestParent:
 
         assert has_ended(child)
 
+    def test_that_closes_its_pipes_takes_it_along(self):
+        judge = fake_judge()
+        ask(judge, "echo")
+        child, process = judge.pid, judge._link._process
+        judge._link.disown()
+
+        assert has_ended(child)
+        process.returncode = None
+        assert process.wait(DEADLINE_S) == 0
+
     def test_that_returns_takes_it_along(self):
         (child,) = run_script("""
         judge = fake_judge()
@@ -164,14 +170,17 @@ class TestForks:
 
         assert said == ["[] None from the fork True", "from the parent True"]
 
-    def test_while_others_ask_leave_them_their_answers(self):
-        said = run_script("""
+    @pytest.mark.parametrize("fork", ["os.fork", "ctypes.PyDLL(None).fork"])
+    def test_while_others_ask_leave_them_their_answers(self, fork):
+        """Also where the forked process gives up the questions that it inherited: it shares the loop's epoll."""
+        said = run_script(f"""
+        import ctypes
         judge = fake_judge()
         async def main():
             waits = [asyncio.create_task(judge.ask(asked("echo", str(n)))) for n in range(50)]
             await asyncio.sleep(0)
-            if (pid := os.fork()) == 0:
-                del waits
+            if (pid := {fork}()) == 0:
+                for each in waits: each.get_coro().close()
                 os._exit(0)
             os.waitpid(pid, 0)
             say(len([await each for each in waits]))
@@ -208,79 +217,3 @@ class TestForks:
 
         assert "[0, 0, 0] None" in said
         assert len(set(said)) == 4
-
-
-class TestSurroundings:
-    def test_the_users_own_modules_shadow_nothing(self, tmp_path):
-        """Neither in the working directory, nor beside the program, nor where PYTHONPATH names the directory."""
-        cwd = tmp_path / "cwd"
-        cwd.mkdir()
-        for folder in (tmp_path, cwd):
-            (folder / "litellm.py").write_text("raise ImportError('the wrong one')")
-        here = Path(__file__).parent.parent
-        (path,) = run_script(
-            """
-            judge = fake_judge()
-            say(json.dumps(told(judge, "where")))
-            """,
-            folder=tmp_path,
-            cwd=cwd,
-            env={**os.environ, "PYTHONPATH": f".{os.pathsep}{here}{os.pathsep}"},
-        )
-
-        assert '""' not in path
-        assert '"."' not in path
-        assert f'"{cwd}"' not in path.partition('"cwd"')[0]
-        assert f'"{tmp_path}"' not in path
-
-    def test_our_own_modules_shadow_nothing(self, judge):
-        assert str(launch.MAIN.parent) not in told(judge, "where")["path"]
-
-    def test_it_imports_neither_our_front_nor_a_tracer(self, judge):
-        modules = set(told(judge, "where")["modules"])
-
-        assert {"otel_chloe.judge.frames", "otel_chloe.judge.models"} <= modules
-        assert not {name for name in modules if name.startswith("opentelemetry") or name == "otel_chloe.processor"}
-
-    def test_it_has_a_session_of_its_own(self, judge):
-        assert told(judge, "where")["session"] == judge.pid
-
-    def test_litellm_reads_no_env_file_and_fetches_no_prices(self, judge):
-        found = told(judge, "environment")
-
-        assert (found["LITELLM_MODE"], found["LITELLM_LOCAL_MODEL_COST_MAP"]) == ("PRODUCTION", "True")
-
-    def test_nothing_traces_it(self, judge):
-        assert told(judge, "environment")["OTEL_SDK_DISABLED"] == "true"
-
-    def test_auto_instrumentation_is_left_out(self, tmp_path, monkeypatch):
-        agent, own = tmp_path / "agent", tmp_path / "own"
-        for folder in (agent, own):
-            folder.mkdir()
-            (folder / "sitecustomize.py").write_text("")
-        (agent / "__init__.py").write_text("")
-        found = environment({"PYTHONPATH": os.pathsep.join(map(str, (agent, own))), "KEY": "x"})
-
-        assert found["PYTHONPATH"] == str(own)
-        assert found["KEY"] == "x"
-
-    def test_opentelemetry_instrument_is_left_out(self):
-        instruments = pytest.importorskip("opentelemetry.instrumentation.auto_instrumentation")
-        folder = str(Path(instruments.__file__).parent)
-
-        assert "PYTHONPATH" not in environment({"PYTHONPATH": folder})
-
-    def test_warnings_of_the_application_stay_its_own(self, tmp_path):
-        said = run_script("say(ask(fake_judge(), 'echo').text)", env={**os.environ, "PYTHONWARNINGS": "error"})
-
-        assert said == ["hello"]
-
-    def test_a_working_directory_that_is_gone_is_no_error(self, tmp_path):
-        gone = tmp_path / "gone"
-        gone.mkdir()
-        said = run_script(f"os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); say(ask(fake_judge(), 'echo').text)")
-
-        assert said == ["hello"]
-
-    def test_nothing_that_it_starts_holds_its_pipes(self, judge):
-        assert ask(judge, "inherits").text == "[]"

@@ -28,8 +28,7 @@ INTERFACE = {
 """The names that users were promised."""
 
 LATER = {
-    "score", "ascore", "Score", "DeferredScore", "ScorerContext", "Scorer",
-    "attach", "Attachment", "resolve", "expecting",
+    "resolve", "expecting",
 }  # fmt: skip
 """Promised names that are not built yet. A name that is built leaves this list."""
 

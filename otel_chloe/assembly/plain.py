@@ -68,7 +68,7 @@ def _told_once(tools: Sequence[Part], models: Sequence[Part]) -> bool:
     return sorted(asked) == sorted(part.name or "" for part in tools)
 
 
-_KNOWN = ("text", "reasoning", "tool_call")
+_TOLD = ("text", "reasoning")
 
 
 def _asked(told: Any) -> list[str] | None:
@@ -94,17 +94,25 @@ def _asked_by(parts: Any) -> list[str] | None:
     """The names that one message's parts ask for; None where a part is none that we know."""
     if parts.__class__ is not list:
         return None
-    kinds = [part.get("type") if part.__class__ is dict else None for part in parts]
-    if not all(kind in _KNOWN for kind in kinds):
-        return None
-    return [str(part.get("name")) for part, kind in zip(parts, kinds, strict=True) if kind == "tool_call"]
+    names: list[str] = []
+    for part in parts:
+        kind = part.get("type") if part.__class__ is dict else None
+        if kind == "tool_call":
+            names.append(str(part.get("name")))
+        elif kind not in _TOLD:
+            return None
+    return names
 
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        value, end = _decode(text)
     except (ValueError, RecursionError):
         return None
+    return value if end == len(text) else None
+
+
+_decode = json.JSONDecoder().raw_decode
 
 
 def _run(root: Part, tools: Sequence[Part], parts: Sequence[Part]) -> Run | None:

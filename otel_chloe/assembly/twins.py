@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from otel_chloe.assembly.modelcalls import Asked
 from otel_chloe.part import Part
@@ -124,11 +124,11 @@ def _few(entries: Iterator[_Entry]) -> Iterator[Seen]:
 
 def _told(part: Part) -> Hashable:
     """A span's arguments as a value that is equal where they are equal."""
-    arguments: Any = part.reader.tool(part).arguments
+    arguments = part.reader.tool(part).arguments
     if not isinstance(arguments, Mapping):
         return _UNKNOWN
-    named = cast("Mapping[str, Any]", arguments)
-    return frozenset((name, value if _is_plain(value) else None) for name, value in named.items())
+    told = cast("Mapping[str, object]", arguments)
+    return frozenset((name, value if _is_plain(value) else None) for name, value in told.items())
 
 
 def _is_plain(value: object) -> bool:

@@ -92,6 +92,18 @@ exit codes:
   2  bad rules or bad input
 """
 
+_SCHEMA: Final = """\
+Print the JSON Schema of the rules file, by which an editor completes keys and
+underlines mistakes.
+"""
+
+_SCHEMA_EXAMPLES: Final = """\
+examples:
+  otel-chloe schema > rules.schema.json
+  then, as the first line of rules.yaml:
+  # yaml-language-server: $schema=rules.schema.json
+"""
+
 
 def parser() -> ArgumentParser:
     """The whole command line."""
@@ -101,6 +113,7 @@ def parser() -> ArgumentParser:
     _runs(commands.add_parser("runs", help="print the runs of recordings", description=_RUNS, epilog=_RUNS_EXAMPLES))
     _score(commands.add_parser("score", help="score the runs by rules", description=_SCORE, epilog=_SCORE_EXAMPLES))
     _check(commands.add_parser("check", help="check the rules", description=_CHECK, epilog=_CHECK_EXAMPLES))
+    commands.add_parser("schema", help="print the schema of rules", description=_SCHEMA, epilog=_SCHEMA_EXAMPLES)
     return top
 
 

@@ -107,9 +107,12 @@ def _mark(outcome: Outcome) -> dict[str, Any]:
 def line(value: Any) -> str:
     """A value as JSON on one line, in ASCII. What JSON cannot hold is text; there is no NaN in JSON."""
     try:
-        return json.dumps(value, allow_nan=False)
+        return _ENCODE(value)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(_plain(value, _DEEPEST), allow_nan=False)
+
+
+_ENCODE: Final = json.JSONEncoder(allow_nan=False).encode
 
 
 def _plain(value: Any, depth: int) -> Any:

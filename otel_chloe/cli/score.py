@@ -95,7 +95,10 @@ class Totals:
 
     def add(self, agent: str | None, outcome: Outcome) -> None:
         """Count one outcome."""
-        self._totals.setdefault((outcome.name, agent), _Total()).add(outcome)
+        total = self._totals.get((outcome.name, agent))
+        if total is None:
+            total = self._totals[outcome.name, agent] = _Total()
+        total.add(outcome)
 
     def lines(self) -> list[str]:
         """One line for each scorer and agent, in the order in which they were met."""

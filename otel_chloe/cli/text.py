@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -47,7 +46,7 @@ class Page:
 
     def short(self, text: str, room: int) -> str:
         """The text on one line, cut to the room there is."""
-        text = printable(" ".join(text[: room * 3].split()))
+        text = _one_line(text[: room * 3])
         return text if len(text) <= room else text[: max(room - len(self._cut), 0)] + self._cut
 
     def _end_of(self, path: str, room: int) -> str:
@@ -102,20 +101,21 @@ class Page:
         for node in nodes:
             last = node is nodes[-1]
             inner = indent + ("   " if last else self._stem)
-            lines = self._lines(node, self._width - len(inner) - _LABEL)
-            label = self.styled(f"{node.label:<{_LABEL - 1}}", node.style or "dim")
-            yield f"{indent}{self._last if last else self._branch}{label} {lines[0]}"
-            stem = inner + (self._stem if node.below else "   ")
-            for more in lines[1:]:
-                yield f"{stem:<{len(inner) + _LABEL}}{more}"
-            yield from self._tree(node.below, inner)
+            first, *rest = self._lines(node, self._width - len(inner) - _LABEL)
+            label = self.styled(node.label.ljust(_LABEL - 1), node.style or "dim")
+            yield f"{indent}{self._last if last else self._branch}{label} {first}"
+            if rest:
+                stem = inner + (self._stem if node.below else "   ")
+                yield from [f"{stem:<{len(inner) + _LABEL}}{more}" for more in rest]
+            if node.below:
+                yield from self._tree(node.below, inner)
 
     def _lines(self, node: _Node, room: int) -> list[str]:
         room = max(room, 20)
         if not node.whole:
             return [self.short(node.text, room)]
-        text = printable(" ".join(node.text.split()))
-        return [text] if len(text) <= room else textwrap.wrap(text, room)
+        text = _one_line(node.text)
+        return _wrapped(text, room)
 
 
 _STATES: Final = {True: ("ok", "green"), False: ("failed", "red"), None: ("call", "")}
@@ -152,6 +152,23 @@ def _origin(call: ToolCall) -> str:
     if call.ran is not None:
         facts.append("ran" if call.ran else "did not run")
     return ", ".join(facts)
+
+
+def _one_line(text: str) -> str:
+    """A text with one space for each stretch of white space, and nothing that a terminal would obey."""
+    if text.isprintable() and "  " not in text:  # of all white space, only spaces are printable
+        return text.strip()
+    return printable(" ".join(text.split()))
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    """A text on lines of this length at most, broken at spaces where it can be."""
+    lines: list[str] = []
+    while len(text) > room:
+        end = text.rfind(" ", 1, room + 1)
+        lines.append(text[: end if end > 0 else room])
+        text = text[end + 1 if end > 0 else room :]
+    return [*lines, text]
 
 
 def _value(value: Any) -> str:

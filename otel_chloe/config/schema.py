@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Final, NoReturn, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -41,6 +41,8 @@ from otel_chloe.expected import (
 EVERYONE: Final = "*"
 REFUSED: Final = "refused"
 """The error type of a key that a later version takes."""
+LATER_KEYS: Final = frozenset({"scorers", "where"})
+"""Keys that a later version takes."""
 
 
 def _given(value: object) -> object:
@@ -66,14 +68,14 @@ T = TypeVar("T")
 Said = Annotated[T | None, BeforeValidator(_given)]
 """A value that may be left out, but not left empty: an empty list of rules is a rule that somebody forgot to write."""
 
-Text = Annotated[str, _by(checked_text)]
+Text = Annotated[str, _by(checked_text), WithJsonSchema({"type": "string", "pattern": r"\S"})]
 Texts = Annotated[list[Text], _by(checked_items)]
-Share = Annotated[float, _by(share)]
-Seconds = Annotated[float, _by(seconds)]
-PositiveSeconds = Annotated[float, _by(positive_seconds)]
-Dollars = Annotated[float, _by(dollars)]
-Amount = Annotated[int, _by(amount)]
-AmountOrNone = Annotated[int, _by(amount_or_none)]
+Share = Annotated[float, _by(share), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
+Seconds = Annotated[float, _by(seconds), WithJsonSchema({"type": "number", "minimum": 0})]
+PositiveSeconds = Annotated[float, _by(positive_seconds), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
+Dollars = Annotated[float, _by(dollars), WithJsonSchema({"type": "number", "minimum": 0})]
+Amount = Annotated[int, _by(amount), WithJsonSchema({"type": "integer", "minimum": 1})]
+AmountOrNone = Annotated[int, _by(amount_or_none), WithJsonSchema({"type": "integer", "minimum": 0})]
 Switch = Annotated[bool, _by(switch)]
 CountWord = Annotated[Count, BeforeValidator(lambda value: checked_choice(value, COUNTS))]
 PerWord = Annotated[Per, BeforeValidator(lambda value: checked_choice(value, PERS))]
@@ -241,5 +243,4 @@ _SHAPES: Final[dict[tuple[str, ...], type[Entry]]] = {
 def keys_at(path: tuple[object, ...]) -> list[str]:
     """The snake_case keys that may stand in the mapping at this place; none where any key may."""
     shape = _SHAPES.get(tuple("*" if i == 1 and path[0] == "agents" else str(part) for i, part in enumerate(path)))
-    later = {"scorers", "where"}
-    return [name for name in shape.model_fields if name not in later] if shape else []
+    return [name for name in shape.model_fields if name not in LATER_KEYS] if shape else []

@@ -92,8 +92,8 @@ def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | Non
             found = None
     if isinstance(found, str) and found:
         return found
-    verb = _VERB.match(span_name)
-    return verb.group(1) if verb and kind in (TOOL, AGENT) else None
+    verb = _VERB.match(span_name) if kind in (TOOL, AGENT) else None
+    return verb.group(1) if verb else None
 
 
 def tool(part: Part) -> ToolFacts | None:

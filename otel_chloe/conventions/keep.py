@@ -116,6 +116,12 @@ def is_usual(attributes: Mapping[str, Any], kind: str) -> bool:
     return operation.__class__ is str and OPERATIONS.get(operation) is kind and UNUSUAL.isdisjoint(attributes)
 
 
+def usual_kind(operation: object, keys: Iterable[str], scope: str) -> Kind | None:
+    """The kind of a span with this operation, these attributes and this scope, where it is usual."""
+    kind = OPERATIONS.get(operation) if operation.__class__ is str else None
+    return kind if kind is not None and UNUSUAL.isdisjoint(keys) and is_usual_scope(scope) else None
+
+
 _usual_scopes: Final[dict[str, bool]] = {}
 """Whether spans of a scope can be usual: what :func:`is_usual_scope` said before."""
 MOST_SCOPES: Final = 1_000

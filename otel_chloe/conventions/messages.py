@@ -48,12 +48,12 @@ def _message(item: object) -> Message | None:
     found = mapping(item)
     if found is None:
         return None
-    body = mapping(found.get("kwargs")) or mapping(found.get("data")) or found
-    if "message" in body and "role" not in body and mapping(body["message"]):
-        body = mapping(body["message"]) or body
-    role = _role(found, body)
+    body = found
     builder = _Builder()
-    builder.item(body)
+    if not _OTEL_MESSAGE.issuperset(found):
+        body = _body(found)
+        builder.item(body)
+    role = _role(found, body)
     content = body.get("parts", body.get("content"))
     builder.content(content)
     builder.tool_calls(body.get("tool_calls"))
@@ -66,6 +66,18 @@ def _message(item: object) -> Message | None:
     return Message(
         role, builder.text(), tuple(builder.requests), responses, finish if isinstance(finish, str) else None
     )
+
+
+_OTEL_MESSAGE: Final = frozenset({"role", "parts", "content", "finish_reason", "name"})
+"""What OTel GenAI's own messages hold: no envelope, and nothing that could be a part by itself."""
+
+
+def _body(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message without the envelope that a serializer put round it."""
+    body = mapping(found.get("kwargs")) or mapping(found.get("data")) or found
+    if "message" in body and "role" not in body and mapping(body["message"]):
+        body = mapping(body["message"]) or body
+    return body
 
 
 def whole(told: tuple[Message, ...] | None) -> tuple[Message, ...] | None:

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from otel_chloe.conventions.genai import (
     AGENT_NAME,
+    ARGUMENTS,
     CALL_ID,
     CONVERSATION,
     GENAI,
+    INPUT,
     OPERATION,
+    OUTPUT,
     PLACEHOLDER_NAMES,
     RESPONSE_ID,
+    RESULT,
+    TOOL_NAME,
 )
-from otel_chloe.conventions.keep import OPERATIONS, USUAL_READER, is_usual, is_usual_scope, plain
+from otel_chloe.conventions.keep import USUAL_READER, plain, usual_kind
 from otel_chloe.conventions.reader import TableReader
 from otel_chloe.conventions.semantic_kernel import SCOPE as SEMANTIC_KERNEL_SCOPE
 from otel_chloe.conventions.semantic_kernel import without_plugin
 from otel_chloe.conventions.span import SpanLike
-from otel_chloe.conventions.table import CONVENTIONS, is_foreign, is_named, is_pseudo, kind_of
+from otel_chloe.conventions.table import AGENT_NAME_KEYS, CONVENTIONS, is_foreign, is_named, is_pseudo, kind_of
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, WORKFLOW, Kind, Part
 
 READER: Final = TableReader(CONVENTIONS)
+
+TOOL_ID: Final = "tool.id"
+READ_OF_USUAL: Final[Mapping[Kind, tuple[str, ...]]] = {
+    MODEL: (INPUT, OUTPUT, RESPONSE_ID, AGENT_NAME, CONVERSATION),
+    TOOL: (TOOL_NAME, ARGUMENTS, RESULT, CALL_ID, TOOL_ID, AGENT_NAME, CONVERSATION),
+    AGENT: (INPUT, OUTPUT, *AGENT_NAME_KEYS, CONVERSATION),
+}
+"""The texts that anything is read from, beside the reasons to finish, on usual spans of each kind."""
 
 
 def read(span: SpanLike) -> Part | None:
@@ -57,18 +71,16 @@ def read(span: SpanLike) -> Part | None:
         part.links = tuple(link.context.span_id for link in span.links)
     part.remote_parent = parent is not None and parent.is_remote
     _recognise(part, span)
-    _identify(part)
     return part
 
 
 def _recognise(part: Part, span: SpanLike) -> None:
     """Tell the part's kind and what it is about."""
     raw = part.raw
-    operation = raw.get(OPERATION)
-    usual = OPERATIONS.get(operation) if isinstance(operation, str) else None
-    if usual is not None and is_usual(raw, usual) and is_usual_scope(part.scope) and not part.events:
-        part.kind, part.name, part.reader = usual, GENAI.name(raw, part.span_name, usual), USUAL_READER
-        part.usual = True
+    usual = usual_kind(raw.get(OPERATION), raw, part.scope)
+    if usual is not None and not part.events:
+        part.kind = usual
+        identify_usual(part)
         return
     kind, convention = kind_of(raw, part.span_name, part.scope)
     part.kind, part.vocabulary = kind, convention is not None
@@ -76,6 +88,14 @@ def _recognise(part: Part, span: SpanLike) -> None:
         part.name = convention.name(raw, part.span_name, kind)
     else:
         part.foreign = is_foreign(raw, span.kind)
+    _identify(part)
+
+
+def identify_usual(part: Part) -> None:
+    """Tell what a usual part is about, whose kind is known."""
+    part.reader, part.usual = USUAL_READER, True
+    part.name = GENAI.name(part.raw, part.span_name, part.kind)
+    _identify(part)
 
 
 def read_open(span: SpanLike) -> Part | None:
@@ -141,7 +161,7 @@ def _identify(part: Part) -> None:
     raw = part.raw
     if part.kind is TOOL:
         part.mcp = "mcp.method.name" in raw or part.scope in ("mcp-python-sdk", "fastmcp")
-        part.call_id = _text(raw.get(CALL_ID)) or _text(raw.get("tool.id"))
+        part.call_id = _text(raw.get(CALL_ID)) or _text(raw.get(TOOL_ID))
         _name_tool(part)
     elif part.kind is MODEL:
         part.call_id = _text(raw.get(RESPONSE_ID))

@@ -29,17 +29,10 @@ class TableReader:
         known = part.facts
         if known.__class__ is ToolFacts:
             return known
-        found = merged(ToolFacts, _said(self._tools, part))
-        failed = part.status == ERROR or found.ok is False
-        part.facts = facts = ToolFacts(
-            arguments=found.arguments,
-            result=found.result,
-            ok=False if failed else (True if part.ended else None),
-            error=found.error or part.message if failed else None,
-            ran=found.ran,
-            call_id=found.call_id,
-            gaps=found.gaps,
-        )
+        part.facts = facts = merged(ToolFacts, _said(self._tools, part))
+        failed = part.status == ERROR or facts.ok is False
+        facts.ok = False if failed else (True if part.ended else None)
+        facts.error = facts.error or part.message if failed else None
         return facts
 
     def model(self, part: Part) -> ModelFacts:

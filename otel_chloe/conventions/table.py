@@ -102,4 +102,7 @@ def is_named(attributes: Mapping[str, Any]) -> bool:
 
 def is_pseudo(name: object, scope: str) -> bool:
     """Whether a tool of this name is none where the instrumentation's scope says so."""
-    return any(name in names for key, names in PSEUDO_TOOLS.items() if key in scope)
+    return name in _PSEUDO_NAMES and any(name in names for key, names in PSEUDO_TOOLS.items() if key in scope)
+
+
+_PSEUDO_NAMES: Final = frozenset[str]().union(*PSEUDO_TOOLS.values())

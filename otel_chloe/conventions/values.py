@@ -12,6 +12,18 @@ MAX_TEXT: Final = 8 * 1024 * 1024
 """Longer values are not parsed; they are only referred to."""
 
 
+_decode: Final = json.JSONDecoder().raw_decode
+
+
+def _loads(value: str) -> Any:
+    """What json.loads gives, at half its cost where nothing stands around the value."""
+    try:
+        found, end = _decode(value)
+    except ValueError:
+        return json.loads(value)
+    return found if end == len(value) else json.loads(value)
+
+
 class Cut:
     """The value was not whole: it starts like JSON and does not parse."""
 
@@ -27,7 +39,7 @@ def parsed(value: object) -> Any:
     if head not in ("{", "[", '"') or len(value) > MAX_TEXT:
         return value
     try:
-        return json.loads(value)
+        return _loads(value)
     except (ValueError, RecursionError):
         return CUT if head in "{[" and looks_like_json(value) else value
 
@@ -38,11 +50,11 @@ def looks_like_json(value: str) -> bool:
     return start in ('{"', "[{", '["', "[[") and value.lstrip()[1:2] != "'"
 
 
-def mapping(value: object) -> Mapping[str, Any] | None:
+def mapping(value: Any) -> Mapping[str, Any] | None:
     """The value as a mapping with text keys, else None."""
-    if isinstance(value, Mapping):
-        return cast("Mapping[str, Any]", value)
-    return None
+    if value.__class__ is dict:  # nearly always, and far quicker to ask
+        return value
+    return value if isinstance(value, Mapping) else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def sequence(value: object) -> Sequence[Any] | None:

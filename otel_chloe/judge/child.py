@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import weakref
 from collections.abc import Callable
@@ -20,6 +21,7 @@ LONG_LIFE_S: Final = 60.0
 """A child that lived so long is replaced at once; what came of earlier starts does not count any more."""
 HOPELESS: Final = 3
 """Starts in a row that came to nothing, before another is taken for no use."""
+_IS_KEY: Final = re.compile(r"KEY|TOKEN|SECRET|CREDENTIAL|BASE|URL|PROFILE|REGION", re.IGNORECASE)
 
 
 class ChildJudge:
@@ -38,7 +40,7 @@ class ChildJudge:
         self._link: Link | None = None
         self._down: JudgeError | None = None
         self._keyless: dict[str, str] | None = None
-        """The environment at a call that lacked a key."""
+        """The keys in the environment at a call that lacked one."""
         self._failures = 0
         self._started = self._not_before = 0.0
         if hasattr(os, "register_at_fork"):
@@ -88,7 +90,7 @@ class ChildJudge:
             self._forked()
         with self._lock:
             link = self._link
-            if link is not None and self._keyless is not None and self._keyless != os.environ:
+            if link is not None and self._keyless is not None and self._keyless != _keys():
                 link.retire()  # the key that was missing may be there now: a child has the environment of its start
             if link is not None and link.usable():
                 return link
@@ -112,7 +114,7 @@ class ChildJudge:
     def _look_at(self, link: Link, error: JudgeError) -> None:
         with self._lock:
             if error.error == "authentication":
-                self._keyless = dict(os.environ)
+                self._keyless = _keys()
             if self._link is link and not link.usable():
                 self._note(link, self._clock())
 
@@ -144,6 +146,10 @@ class ChildJudge:
         self._failures = 0
         if link is not None:
             link.disown()
+
+
+def _keys() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if _IS_KEY.search(name)}
 
 
 _SHARED: Final = ChildJudge()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from . import named
@@ -14,6 +14,10 @@ from .room import cost, cost_at_least, ends, starts
 
 MARK: Final = 14
 """Tokens that a mark takes."""
+KEY: Final = 60
+"""Tokens of a field's name at most."""
+A_CARD: Final = 10**11
+"""No card's number is smaller."""
 TRIES: Final = 6
 VALUES: Final = 2_000
 """Values in a structure that stands where a text should."""
@@ -29,44 +33,40 @@ class Clipper:
 
     redactor: Redactor
     cut: int = 0
-    seen: dict[int, str] = field(default_factory=dict[int, str])
 
     def text(self, text: str, tokens: int, name: str | None = None) -> str:
         """``text``, redacted, in ``tokens`` at most, but for the mark; ``name`` is its field's, where it is one's."""
-        if cost_at_least(text, tokens) <= tokens:
+        if 2 * len(text) <= tokens or cost_at_least(text, tokens) <= tokens:
             shown = self._sound(self.redactor.text(text) if name is None else self.redactor.field(name, text))
-            if cost(shown) <= tokens:
+            if 2 * len(shown) <= tokens or cost(shown) <= max(tokens, MARK):  # a mark would save nothing
                 return shown
-        elif name is not None and named.is_secret_name(name):
+        elif name is not None and named.kind_of_field(name) == "secret":
             return self.redactor.field(name, text)
         return self._middle_cut(text, tokens)
 
     def value(self, value: Plain, tokens: int, name: str | None = None) -> Plain:
         """``value`` with each text in it, keys included, in ``tokens`` at most."""
-        if isinstance(value, str):
+        if type(value) is str:
             return self.text(value, tokens, name)
         if isinstance(value, dict):
             return self._mapping(value, tokens, name)
         if isinstance(value, list):
             return [self.value(item, tokens, name) for item in value]
-        return self._number(value, name)
+        return self._number(value, name) if type(value) is int else value
 
     def _mapping(self, value: dict[str, Plain], tokens: int, name: str | None) -> Plain:
-        own = next((value[key] for key in _NAMERS if isinstance(value.get(key), str)), None)
         shown: dict[str, Plain] = {}
         for key, item in value.items():
-            inner = key
-            if key in _HOLDERS:
-                inner = own if isinstance(own, str) and key != "name" else name or key
-            written = self.text(key, min(tokens, 60))
+            inner = _whose(value) or name or key if key in _HOLDERS else key
+            written = self.redactor.text(key) if len(key) < MARK else self.text(key, KEY)
             while written in shown:  # two addresses in one spelling, or two keys cut alike
                 written += "'"
             shown[written] = self.value(item, tokens, inner)
         return shown
 
-    def _number(self, value: Plain, name: str | None) -> Plain:
-        """A number may be a card's or a phone's, or a password."""
-        if value is None or isinstance(value, (bool, float, str, list, dict)) or (name is None and abs(value) < 10**11):
+    def _number(self, value: int, name: str | None) -> Plain:
+        """A number may be a card's, or by its name a phone's or a password."""
+        if -A_CARD < value < A_CARD and (name is None or named.kind_of_field(name) is None):
             return value
         written = str(value)
         shown = self.redactor.text(written) if name is None else self.redactor.field(name, written)
@@ -105,6 +105,15 @@ def as_text(value: Any) -> str | None:
         return value
     taken = plain(value, Room(VALUES))
     return taken if isinstance(taken, str) else json.dumps(taken, ensure_ascii=False)
+
+
+def _whose(fields: dict[str, Plain]) -> str | None:
+    """The name in ``{"name": "password", "value": "hunter2"}``."""
+    for key in _NAMERS:
+        name = fields.get(key)
+        if isinstance(name, str):
+            return name
+    return None
 
 
 def mark(count: int, what: str) -> str:

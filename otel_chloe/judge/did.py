@@ -26,8 +26,12 @@ EDGE: Final = 3
 """Calls at the start and at the end whose texts get more room than others'."""
 MORE: Final = 4
 """How much more; errors too."""
+WIDEST: Final = 2
+"""Tokens of a character at most."""
 MOST_VALUES: Final = 20_000
 ROUNDS: Final = 12
+
+_written: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class _Entry:
     weight: int
     dropped: int
     """Items and levels that its structures lost."""
+    size: int
+    """Characters that it takes with nothing cut, about."""
 
 
 class Calls:
@@ -68,11 +74,19 @@ class Calls:
         fixed, texts = self._measured()
         return (fixed + sum(want for want, _ in texts)) * 5 // 4 + 40
 
+    def size(self) -> int:
+        """Characters of the calls that are looked at, about; cheaper to know than :meth:`wanted`."""
+        return sum(entry.size for entry in self.entries)
+
     def left_out(self) -> bool:
         return len(self.entries) < len(self._calls)
 
     def shown(self, tokens: int) -> Did:
         """The list in ``tokens``: long texts are cut first, then calls and items in the middle."""
+        if WIDEST * self.size() <= tokens:
+            did = self._written(tokens)
+            if cost(did.text) <= tokens:
+                return did
         room = tokens
         for _ in range(ROUNDS):
             fixed, texts = self._measured()
@@ -110,9 +124,11 @@ class Calls:
             room.left = self._values
             parts["output"] = plain(call.result, room)
         if call.error is not None:
-            parts["error"] = as_text(call.error)
+            parts["error"] = error = as_text(call.error)
+            room.size += len(error or "")
         edge = index < EDGE or index >= len(self._calls) - EDGE
-        return _Entry(index + 1, call, parts, MORE if edge else 1, room.cut)
+        size = room.size + 4 * FRAME + sum(len(name) for name in _names(call) if name)
+        return _Entry(index + 1, call, parts, MORE if edge else 1, room.cut, size)
 
     def _measured(self) -> tuple[int, list[tuple[int, int]]]:
         """Tokens of all but the texts, and of each text with its weight."""
@@ -164,7 +180,7 @@ class Calls:
                 cuts.texts.append((entry.number, part, clipper.cut - before))
         if entry.dropped:
             cuts.items.append((entry.number, entry.dropped))
-        lines = (f'  "{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in fields.items())
+        lines = [f'  "{key}": {_written(value)}' for key, value in fields.items()]
         return " {\n" + ",\n".join(lines) + "\n }"
 
 

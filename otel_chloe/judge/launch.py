@@ -78,6 +78,8 @@ def start(launch: Launch) -> Started:
             stderr=written,
             pass_fds=(to_child, from_child),
             env=environment(os.environ),
+            # Its own else: what the environment names by a relative path, a key's file or a certificate, is there.
+            cwd=None if _real("") else os.sep,
             # Ctrl-C goes to every process of the terminal's group: the judgements in flight are still wanted then.
             start_new_session=True,
         )

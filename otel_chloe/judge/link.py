@@ -218,7 +218,9 @@ class Link:
 
 
 def _write_quietly(fd: int, data: bytes) -> int:
-    """Writes to a pipe whose reader may be dead, in programs that let SIGPIPE kill them."""
+    """Writes to a pipe whose reader may be dead, also in programs that let SIGPIPE kill them: Python's own do not."""
+    if signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN:
+        return os.write(fd, data)
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPIPE})
     try:
         return os.write(fd, data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from .frames import Frame
 from .litellm_errors import is_refused_parameter, told
@@ -85,14 +85,16 @@ class Calls:
         if not isinstance(text, str) or len(text) > MAX_TEXT:
             return _error(f"{written} answered with more than {MAX_TEXT:,} characters of text.", error="server")
         usage = getattr(response, "usage", None)
+        # litellm writes 0 where a provider counts nothing: every question has tokens.
+        counted: int | None = getattr(usage, "prompt_tokens", None) or None
         return {
             "reply": {
                 "text": text,
                 "finish": finish,
                 "model": response.model,
-                "input_tokens": getattr(usage, "prompt_tokens", None),
-                "output_tokens": getattr(usage, "completion_tokens", None),
-                "cost_usd": self._cost(response, model),
+                "input_tokens": counted,
+                "output_tokens": counted and getattr(usage, "completion_tokens", None),
+                "cost_usd": counted and self._cost(response, model),
             }
         }
 
@@ -119,9 +121,9 @@ def _is_strict(schema: Any) -> bool:
     """Whether every object in it names all its keys as required and allows no others, as strict decoding demands."""
     parts: Sequence[Any] = ()
     if isinstance(schema, list):
-        parts = schema
+        parts = cast("Sequence[Any]", schema)
     elif isinstance(schema, dict):
-        known: dict[str, Any] = schema
+        known = cast("dict[str, Any]", schema)
         names = set(known.get("properties", ()))
         if names != set(known.get("required", ())) or (names and known.get("additionalProperties") is not False):
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import os
 import re
 import time
@@ -30,21 +31,48 @@ _WORDS: Final = (
     ("APIConnectionError", "connection"),
 )
 # litellm says some things by text only: a missing key comes as an error of the server, or of the connection.
-_TEXTS: Final = (
-    ("no_package", re.compile(r"No module named|pip install|Missing boto3", re.IGNORECASE)),
-    ("no_provider", re.compile(r"LLM Provider NOT provided|Unmapped LLM provider", re.IGNORECASE)),
-    ("no_credit", re.compile(r"insufficient_quota|credit balance is too low|exceeded your current quota.{0,40}bill")),
-    ("no_key", re.compile(r"missing credentials|missing [\w ]*api[ _]key|unable to locate credentials", re.IGNORECASE)),
+_TEXTS: Final = tuple(
+    (kind, re.compile("|".join(texts), re.IGNORECASE))
+    for kind, *texts in (
+        ("unreadable", "Error converting to valid response", "Unable to get json response", "Expecting value: line"),
+        ("unreadable", "Unterminated string", "Invalid response object", "Empty or invalid response"),
+        ("unreadable", "Unexpected response from Azure", "list ind(?:ices|ex)", "object has no attribute"),
+        ("context_length", "maximum context length", "context_length_exceeded", "request_too_large"),
+        ("context_length", "(?:prompt|input) is too long"),
+        ("unreachable", "Cannot connect to host", "Connection error", "Server disconnected", "Connection reset"),
+        ("no_package", "No module named", "pip install", "Missing boto3"),
+        ("no_provider", "LLM Provider NOT provided", "Unmapped LLM provider"),
+        ("no_credit", "insufficient_quota", "credit balance is too low"),
+        ("no_key", "missing credentials", r"missing [\w ]*api[ _]key", "unable to locate credentials"),
+        ("unreadable", r"Traceback \(most recent"),  # litellm's own, on the way through the answer
+    )
 )
-_RETRY: Final = frozenset({"rate_limit", "timeout", "server", "connection"})
+# Where its class says little.
+_STATUSES: Final = {
+    401: "authentication",
+    402: "no_credit",
+    403: "authentication",
+    404: "unknown_model",
+    413: "context_length",
+    429: "rate_limit",
+}
+_RETRY: Final = frozenset({"rate_limit", "timeout", "server", "connection", "unreadable", "unreachable"})
 _LASTING: Final = frozenset({"authentication", "unknown_model", "no_package", "no_provider", "no_credit", "no_key"})
 _AS: Final = {
+    "unreadable": "server",
+    "unreachable": "connection",
     "no_package": "bad_request",
     "no_provider": "unknown_model",
     "no_credit": "rate_limit",
     "no_key": "authentication",
 }
+# In place of what litellm says: it quotes the model's answer, which is no reason for anybody to read.
+_SAID: Final[Mapping[str, str]] = {
+    "unreadable": "what answers there does not speak this provider's API, or was cut short.",
+    "no_key": "no API key is set.",
+}
 _ADVICE: Final[Mapping[str, str]] = {
+    "unreadable": "If it stays so, check the base URL.",
     "context_length": "The run is longer than the model reads: use a model that reads more.",
     "refused": "The provider's filter stopped it.",
     "unknown_model": "Check the model's id and the base URL, or pass complete=.",
@@ -52,21 +80,25 @@ _ADVICE: Final[Mapping[str, str]] = {
     "no_package": "Install what it names where the application runs, or pass complete=.",
     "no_credit": "The provider's account has no credit left: add some, or pass complete=.",
     "connection": "Check the network and the base URL.",
+    "unreachable": "Check the network and the base URL.",
 }
+_SURE: Final = frozenset({"context_length", "refused", "timeout", "unknown_model"})
+_VAGUE: Final = frozenset({"bad_request", "server", "connection"})
+_ONLY_VAGUE: Final = frozenset({"unreadable", "unreachable", "context_length"})
 _MAX_TEXT: Final = 300
+_MAX_LOOK: Final = 2_000
 _MAX_RETRY_AFTER_S: Final = 3600.0
 
 
 def told(litellm: Any, error: Exception, model: str) -> dict[str, Any]:
     """The fields of a JudgeError for what was raised."""
     text = _text(error)
-    kind = _kind(litellm, error, text)
+    kind = _kind(litellm, error)
     advice = _ADVICE.get(kind, "")
     if kind in {"authentication", "no_key"}:
         advice = _key_advice(litellm, model)
-    said = "no API key is set." if kind == "no_key" else text
     return {
-        "message": f"{model}: {said} {advice}".strip(),
+        "message": f"{model}: {_SAID.get(kind, text)} {advice}".strip(),
         "error": _AS.get(kind, kind),
         "retry": kind in _RETRY,
         "retry_after_s": _retry_after(error, text, time.time) if kind in _RETRY else None,
@@ -76,21 +108,37 @@ def told(litellm: Any, error: Exception, model: str) -> dict[str, Any]:
 
 def is_refused_parameter(litellm: Any, error: Exception) -> bool:
     """Whether the same call may be taken without a schema for its answer."""
-    return _kind(litellm, error, _text(error)) == "bad_request"
+    return _kind(litellm, error) == "bad_request"
 
 
-def _kind(litellm: Any, error: Exception, text: str) -> str:
+def _kind(litellm: Any, error: Exception) -> str:
     """Our word for it, or a finer one that `_AS` maps to ours."""
     word = next((word for name, word in _WORDS if isinstance(error, getattr(litellm, name, ()))), "server")
-    if word in {"context_length", "refused", "timeout"}:
+    if word in _VAGUE:
+        word = _STATUSES.get(_status(error), word)
+    if word in _SURE:
         return word
-    return next((said for said, pattern in _TEXTS if pattern.search(text)), word)
+    # The provider's own code for it is in the body only.
+    body: str = getattr(getattr(error, "response", None), "text", None) or ""
+    text = f"{str(error)[:_MAX_LOOK]}\n{body[:_MAX_LOOK]}"
+    return next((kind for kind, pattern in _TEXTS if pattern.search(text) and _may_be(kind, word)), word)
+
+
+def _status(error: Exception) -> int:
+    own: int = getattr(error, "status_code", 0)
+    return getattr(getattr(error, "response", None), "status_code", own)
+
+
+def _may_be(kind: str, word: str) -> bool:
+    return word in _VAGUE or kind not in _ONLY_VAGUE
 
 
 def _text(error: Exception) -> str:
-    """What was said, without litellm's own names in front, the traceback behind, and its line breaks."""
+    """What the provider said, without litellm's own names in front, the traceback behind, and its line breaks."""
     text = str(error).partition("\nTraceback")[0]
-    text = re.sub(r"^(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout): )+(?:\w+Exception - )?", "", text)
+    text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)(?: (?=\w+Error)|:\s| - ))+", "", text)
+    if quoted := re.search(r'"(?:message|error|detail)": ?("(?:[^"\\]|\\.)*")', text):
+        text = json.loads(quoted[1], strict=False)
     text = " ".join(text.split()) or type(error).__name__
     text = text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
     return text if text.endswith((".", "!", "…")) else f"{text}."

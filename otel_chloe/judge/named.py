@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["secret", "email", "card", "phone"]
@@ -55,6 +56,8 @@ _NOTHING: Final = re.compile(
 )
 _ENDS: Final = re.compile(r"[ \t]{0,8}(?:[\r\n;,}]|\\[nr]|\Z)")
 _LONGEST: Final = 4_096
+_LONGEST_KNOWN: Final = 40
+"""Characters of a name up to which it is remembered what it tells: fields have the same names in run after run."""
 
 
 def values(text: str, start: int, stop: int, seen: int) -> Iterator[tuple[int, int, Kind]]:
@@ -88,14 +91,19 @@ def _secrets(pattern: re.Pattern[str], text: str, low: str, start: int, stop: in
             yield *span, "secret"
 
 
-def is_secret_name(name: str) -> bool:
-    """Whether a field of this name holds a secret."""
-    return _SECRET_KEY.search(name.lower()) is not None
+def kind_of_field(name: str) -> Kind | None:
+    """What a field of this name holds, where the name tells."""
+    return _known_kind(name) if len(name) <= _LONGEST_KNOWN else _kind_of_field(name)
 
 
-def is_phone_name(name: str) -> bool:
-    """Whether a field of this name holds a phone number."""
-    return _PHONE_KEY.search(name.lower()) is not None
+def _kind_of_field(name: str) -> Kind | None:
+    low = name.lower()
+    if _SECRET_KEY.search(low) is not None:
+        return "secret"
+    return "phone" if _PHONE_KEY.search(low) is not None else None
+
+
+_known_kind = lru_cache(maxsize=1024)(_kind_of_field)
 
 
 def whole_value(text: str) -> tuple[int, int] | None:

@@ -10,6 +10,8 @@ from .digits import only_digits
 from .named import Kind
 from .private import LONGEST, OVERLAP, found
 
+SHORTEST: Final = 18
+"""Characters of the shortest secret that is one word of letters and digits."""
 AROUND: Final = 512
 """Characters around a part that are looked at. It reaches back farther within one word, and to where a key begins."""
 
@@ -34,15 +36,18 @@ class Redactor:
 
     def text(self, value: str) -> str:
         """``value`` with placeholders for what is not to be shown. Never raises, whatever ``extra`` does."""
-        return self._own("".join(self._parts(value, 0, len(value))) if len(value) > 4 else value)
+        if len(value) < SHORTEST and value.isidentifier():
+            return value if self._extra is None else self._own(value)
+        return self._own("".join(self._parts(value, 0, len(value))))
 
     def field(self, name: str, value: str) -> str:
         """The same for a field's value, whose name may tell that it is a secret: ``{"password": "hunter2"}``."""
-        if named.is_secret_name(name):
+        kind = named.kind_of_field(name)
+        if kind == "secret":
             span = named.whole_value(value)
             if span is not None:
                 return self._own(value[: span[0]] + self._placeholder("secret", value[span[0] :]))
-        elif named.is_phone_name(name) and 5 <= len(only_digits(value)) <= 15 and len(value) <= 24:
+        elif kind == "phone" and 5 <= len(only_digits(value)) <= 15 and len(value) <= 24:
             return self._own(self._placeholder("phone", value))
         return self.text(value)
 

@@ -43,7 +43,7 @@ def ends(text: str, tokens: int) -> int:
 def level(wanted: Sequence[tuple[int, int]], tokens: int) -> int:
     """The most that each may have for one weight, so that all fit: ``wanted`` holds tokens and weight.
 
-    Who wants less than its share leaves the rest to the others.
+    Who wants less than its share leaves the rest to the others; what nobody wants is there for what grows.
     """
     weights = sum(weight for _, weight in wanted)
     for want, weight in sorted(wanted, key=lambda one: one[0] / one[1]):
@@ -52,4 +52,4 @@ def level(wanted: Sequence[tuple[int, int]], tokens: int) -> int:
             weights -= weight
         else:
             return max(tokens, 0) // weights
-    return max((want for want, _ in wanted), default=0)
+    return max((want for want, _ in wanted), default=0) + max(tokens, 0) // max(1, len(wanted))

@@ -10,7 +10,7 @@ from typing import Final
 from otel_chloe.run import Run
 
 from .clip import Clipper, as_text
-from .did import NAME, Calls
+from .did import NAME, WIDEST, Calls
 from .plain import Plain
 from .redact import Redactor
 from .room import cost, cost_at_least, level
@@ -54,9 +54,11 @@ def trimmed(run: Run, redactor: Redactor, tokens: int) -> Trimmed:
 
 def _rooms(run: Run, redactor: Redactor, left: int, fifth: int) -> tuple[int, int, Calls]:
     """Room for the prompt and the reply: a fifth each if they want it, and what the calls do not need."""
-    prompt = cost_at_least(as_text(run.prompt) or "", left)
-    said = cost_at_least(as_text(run.output) or "", left)
     made = Calls(run.tool_calls, redactor, left)
+    prompt_text, said_text = as_text(run.prompt) or "", as_text(run.output) or ""
+    if not made.left_out() and WIDEST * (made.size() + len(prompt_text) + len(said_text)) <= left:
+        return left * 2 // 5, left * 2 // 5, made
+    prompt, said = cost_at_least(prompt_text, left), cost_at_least(said_text, left)
     most = left - min(prompt, fifth) - min(said, fifth)
     calls_room = most if made.left_out() else min(made.wanted(), most)
     share = level([(prompt, 1), (said, 1)], left - calls_room)

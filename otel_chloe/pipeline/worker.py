@@ -105,7 +105,11 @@ class Worker(Generic[T]):
         # The worker takes the flag back before it looks at its work, so a wake-up that finds it up is not lost.
         if not process.woken:
             process.woken = True
-            process.queue.put(None)
+            try:
+                process.queue.put(None)
+            except BaseException:  # Ctrl-C before it was put: the next wake-up must do it
+                process.woken = False
+                raise
         if not process.running:
             self._start(process)
 
@@ -130,21 +134,30 @@ class Worker(Generic[T]):
         process = self._here()
         if process.stop is not None or _thread.get_ident() == process.ident:
             return False  # the worker cannot wait for itself: a user's on_mark called us
+        return self._flush(process, timeout_s)
+
+    def _flush(self, process: Process[T], timeout_s: float, *, last: bool = False, everything: bool = False) -> bool:
+        """Has done what is here, then what is under way elsewhere: that comes back through the queue.
+
+        The ``last`` one ends what takes too long, and keeps a little of its time for what comes of that.
+        """
         deadline = self._clock() + timeout_s
-        if not self._asked(process, Request(everything=False), timeout_s):
+        if not everything and not process.running:  # a shutdown starts no thread
+            self._start(process)
+        if not self._asked(process, Request(everything=everything), timeout_s):
             return False
         elsewhere = self._work.elsewhere
         if elsewhere is None:
             return True
-        # What is done elsewhere comes back through the queue.
-        return elsewhere.wait(deadline - self._clock()) and self._asked(
-            process, Request(everything=False), deadline - self._clock()
-        )
+        left_s = deadline - self._clock()
+        if not elsewhere.wait(left_s - min(_LAST_S, left_s / 4) if last else left_s):
+            if not last:
+                return False
+            elsewhere.give_up()
+        return self._asked(process, Request(everything=everything), deadline - self._clock())
 
     def _asked(self, process: Process[T], request: Request, timeout_s: float) -> bool:
         process.queue.put(request)
-        if not process.running:
-            self._start(process)
         return self._waited(process, request, timeout_s)
 
     def shutdown(self, timeout_s: float | None = None) -> bool:
@@ -158,8 +171,8 @@ class Worker(Generic[T]):
             return False
         deadline = self._clock() + (self._shutdown_s if timeout_s is None else timeout_s)
         try:
-            if process.stop is None and not process.gave_up:
-                self._drain(process, deadline)
+            if self._work.elsewhere is not None and process.stop is None and not process.gave_up:
+                self._flush(process, deadline - self._clock(), last=True, everything=True)
             asked = Request(everything=True)
             stop = process.ask_to_stop(asked)
             if stop is asked:
@@ -177,35 +190,22 @@ class Worker(Generic[T]):
         self._health.write_log()
         return done
 
-    def _drain(self, process: Process[T], deadline: float) -> None:
-        """Has done what is under way elsewhere: it comes back through the queue, which a stop shuts."""
-        elsewhere = self._work.elsewhere
-        if elsewhere is None:
-            return
-        request = Request(everything=True)
-        process.queue.put(request)
-        if not self._waited(process, request, deadline - self._clock()):
-            return
-        left_s = deadline - self._clock()
-        # A little is kept back: what is given up has an outcome that must get out too.
-        if not elsewhere.wait(left_s - min(_LAST_S, left_s / 4)):
-            elsewhere.give_up()
-
     def _waited(self, process: Process[T], request: Request, timeout_s: float) -> bool:
         token = object()
-        if process.running or not process.thread.enter(token):
-            return request.done.wait(max(0.0, timeout_s))
-        # No thread ran, or none can be started: at the interpreter's exit, from 3.12 on, or the system has no more.
-        # The caller takes the thread's place, so that no second one works at the same time.
-        process.ident = _thread.get_ident()
         deadline = self._clock() + timeout_s
         try:
+            if process.running or not process.thread.enter(token):
+                return request.done.wait(max(0.0, timeout_s))
+            # No thread ran, or none can be started: at the interpreter's exit, from 3.12 on, or the system has no
+            # more. The caller takes the thread's place, so that no second one works at the same time.
+            process.ident = _thread.get_ident()
             for item in process.waiting():
                 in_own_context(self._do, item)
                 if request.done.is_set() or self._clock() >= deadline:
                     break
         finally:
-            self._ended(process)
+            if process.thread.holds(token):
+                self._ended(process)
         return request.done.is_set()
 
     def _before_exit(self) -> None:
@@ -215,7 +215,7 @@ class Worker(Generic[T]):
         process.exit_by = self._clock() + self._shutdown_s
         process.gave_up = True  # the exit handler waits only if this came to its end
         with suppress(KeyboardInterrupt):
-            process.gave_up = not self.flush(self._shutdown_s)
+            process.gave_up = not self._flush(process, self._shutdown_s, last=True)
 
     def _at_exit(self) -> None:
         exit_by = self._here().exit_by
@@ -229,11 +229,11 @@ class Worker(Generic[T]):
         if process.retry_at is not None and self._clock() < process.retry_at:
             return
         token = object()
-        if not process.thread.enter(token):
-            return
-        # Before the thread runs: who waits must know that there will be one.
-        process.running = True
         try:
+            if not process.thread.enter(token):
+                return
+            # Before the thread runs: who waits must know that there will be one.
+            process.running = True
             _thread.start_new_thread(self._launch, (process, token))
         except RuntimeError as error:
             process.retry_at = self._clock() + _RETRY_S
@@ -241,7 +241,8 @@ class Worker(Generic[T]):
             self._ended(process)
         except BaseException:
             # Ctrl-C came in between. If the thread did start, it finds that it holds the slot no more, and ends.
-            self._ended(process)
+            if process.thread.holds(token):
+                self._ended(process)
             raise
         if not process.exits:
             self.register_exit()

@@ -21,8 +21,9 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext, SpanKind, TracerProvider
 
 from otel_chloe.assembly import Tree
-from otel_chloe.config import Rules, Settings, load_rules
+from otel_chloe.config import Rules, load_rules
 from otel_chloe.config.settings import positive_seconds
+from otel_chloe.config.table import chosen as settings_that_hold
 from otel_chloe.conventions import (
     FOREIGN_KEYS,
     expand,
@@ -65,11 +66,13 @@ class ScoringSpanProcessor(SpanProcessor):
         scorers: Not in this version.
         complete: A way of your own to the judge's model, ``complete(model, messages) -> str``, sync or async; None
             for litellm in a process of its own.
+        redact: A function of your own that gets each text of a run, already redacted, before the judge sees it, and
+            gives what may be shown of it. A text on which it raises is withheld.
         on_mark: Called with each run and each of its outcomes, on the worker; what it raises is counted.
         tracer_provider: Takes the evaluation spans; else they go where the run's own span goes.
         meter_provider: Takes the metrics; else the global one does.
         logger_provider: Takes the events; else the global one does.
-        settings: Limits and switches by name (see ``Settings``); they win over those in the rules file.
+        settings: Limits and switches by name (see ``Settings``); they win over variables and over the rules file.
 
     Raises :class:`~otel_chloe.errors.ConfigError` where rules or settings are wrong.
     """
@@ -80,6 +83,7 @@ class ScoringSpanProcessor(SpanProcessor):
         *,
         scorers: Sequence[object] = (),
         complete: Complete | None = None,
+        redact: Callable[[str], str] | None = None,
         on_mark: OnMark | None = None,
         tracer_provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
@@ -88,7 +92,7 @@ class ScoringSpanProcessor(SpanProcessor):
     ) -> None:
         _refuse(scorers=scorers)
         self._rules = load_rules(rules)
-        chosen = Settings.from_mapping(settings, base=self._rules.settings) if settings else self._rules.settings
+        chosen = settings_that_hold(self._rules.settings, settings)
 
         def sinks(health: Health, on_provider: Callable[[], None]) -> Sinks:
             return Sinks(
@@ -103,7 +107,9 @@ class ScoringSpanProcessor(SpanProcessor):
                 on_provider=on_provider,
             )
 
-        self._pipeline = Pipeline(self._rules, chosen, read_open, expand, sinks, complete=complete, on_mark=on_mark)
+        self._pipeline = Pipeline(
+            self._rules, chosen, read_open, expand, sinks, complete=complete, redact=redact, on_mark=on_mark
+        )
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._recorded = self._assembler.recorded
@@ -306,6 +312,11 @@ class ScoringSpanProcessor(SpanProcessor):
         """Close all runs and hand their marks to the providers, within ``shutdown_s``. Later spans are left alone."""
         self._shut = True
         self._pipeline.shutdown()
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that runs are scored by."""
+        return self._rules
 
     def stats(self) -> dict[str, int]:
         """What was counted since the start: runs, marks, late spans, errors by type, and the runs open now."""

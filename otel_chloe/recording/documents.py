@@ -11,7 +11,7 @@ from typing import Any, Final
 from .forms import JsonForms, is_item
 from .json_text import NotJsonError, parsed
 from .problems import ONE_A_LINE, Problems
-from .span import RecordedSpan
+from .span import Found
 
 _DECODER: Final = json.JSONDecoder()
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -38,7 +38,7 @@ class _BrokenError(Exception):
         self.detail = detail
 
 
-def document_spans(held: Document, forms: JsonForms, problems: Problems) -> Iterator[RecordedSpan]:
+def document_spans(held: Document, forms: JsonForms, problems: Problems) -> Iterator[Found]:
     """Read what the held lines make together."""
     text = b"".join(held.lines)
     held.lines.clear()  # a document may be large: once is enough
@@ -51,7 +51,7 @@ def document_spans(held: Document, forms: JsonForms, problems: Problems) -> Iter
         yield from forms.spans(value)
 
 
-def _several(text: bytes, start: int, forms: JsonForms, problems: Problems) -> Iterator[RecordedSpan]:
+def _several(text: bytes, start: int, forms: JsonForms, problems: Problems) -> Iterator[Found]:
     """Read documents that follow each other; after a broken place, the lines that are whole requests by themselves."""
     position = 0
     try:
@@ -100,7 +100,7 @@ def _next_document(text: str, position: int) -> tuple[Any, int]:
         raise _BrokenError(position, "not JSON", "a number out of range") from None
 
 
-def _salvaged(text: bytes, forms: JsonForms) -> Iterator[RecordedSpan]:
+def _salvaged(text: bytes, forms: JsonForms) -> Iterator[Found]:
     for line in text.splitlines():
         value = _item(line)
         if value is not None:

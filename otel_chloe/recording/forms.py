@@ -7,7 +7,7 @@ from typing import Any, Final
 from .jaeger import Jaeger
 from .otlp_json import OtlpJson, first_of
 from .problems import Problems
-from .span import RecordedSpan
+from .span import Direct, Found
 from .values import as_list, as_object, objects_in
 
 _RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans")
@@ -28,12 +28,12 @@ _ADVICE: Final = (
 class JsonForms:
     """Reads the spans of JSON values of any form that recordings have."""
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: Problems, direct: Direct) -> None:
         self._problems = problems
-        self._otlp = OtlpJson(problems)
+        self._otlp = OtlpJson(problems, direct)
         self._jaeger = Jaeger(problems)
 
-    def spans(self, value: Any) -> list[RecordedSpan]:
+    def spans(self, value: Any) -> list[Found]:
         """Read one value: a line, a document, or a document that is a list of such."""
         if value.__class__ is dict:
             return self._of_object(value)
@@ -43,7 +43,7 @@ class JsonForms:
         self._problems.add(f"this is {looks_like(value)}", _ADVICE)
         return []
 
-    def _of_object(self, value: dict[str, Any]) -> list[RecordedSpan]:
+    def _of_object(self, value: dict[str, Any]) -> list[Found]:
         groups = first_of(value, _BATCHES)
         if groups is not None:
             self._problems.traces = True

@@ -7,29 +7,31 @@ from collections.abc import Iterator
 from typing import Final
 
 from .documents import Document, document_spans, stands_alone
+from .envelope import Envelopes
 from .forms import JsonForms
 from .json_text import NotJsonError, parsed
 from .problems import ONE_A_LINE, Problems, size
-from .span import RecordedSpan
+from .span import Direct, Found
 
 _BOM: Final = b"\xef\xbb\xbf"
 _SKIP: Final = 1 << 20
 
 
-def json_spans(stream: io.BufferedIOBase, problems: Problems, max_bytes: int) -> Iterator[RecordedSpan]:
+def json_spans(stream: io.BufferedIOBase, problems: Problems, max_bytes: int, direct: Direct) -> Iterator[Found]:
     """Read the spans of a JSON recording."""
-    return _JsonLines(stream, problems, max_bytes).spans()
+    return _JsonLines(stream, problems, max_bytes, direct).spans()
 
 
 class _JsonLines:
-    def __init__(self, stream: io.BufferedIOBase, problems: Problems, max_bytes: int) -> None:
+    def __init__(self, stream: io.BufferedIOBase, problems: Problems, max_bytes: int, direct: Direct) -> None:
         self._stream = stream
         self._problems = problems
         self._max_bytes = max_bytes
-        self._forms = JsonForms(problems)
+        self._forms = JsonForms(problems, direct)
+        self._envelopes = Envelopes()
         self._lines = self._read()
 
-    def spans(self) -> Iterator[RecordedSpan]:
+    def spans(self) -> Iterator[Found]:
         for line in self._lines:
             if not line.isspace():
                 yield from self._opening(line)
@@ -39,17 +41,18 @@ class _JsonLines:
 
     def _read(self) -> Iterator[bytes]:
         """Give every line; one over the limit is cut after it, and its rest skipped."""
-        while line := self._stream.readline(self._max_bytes + 1):
-            self._problems.place += 1
-            if self._problems.place == 1:
+        readline, most, problems = self._stream.readline, self._max_bytes, self._problems
+        while line := readline(most + 1):
+            problems.place += 1
+            if problems.place == 1:
                 line = line.removeprefix(_BOM) or b"\n"
             yield line
-            while len(line) > self._max_bytes and not line.endswith(b"\n"):
-                line = self._stream.readline(_SKIP) or b"\n"
+            while len(line) > most and not line.endswith(b"\n"):
+                line = readline(_SKIP) or b"\n"
 
-    def _spans_of(self, line: bytes) -> list[RecordedSpan]:
+    def _spans_of(self, line: bytes) -> list[Found]:
         try:
-            value = parsed(line)
+            value = self._envelopes.parsed(line)
         except NotJsonError as error:
             if not line.isspace():
                 self._refuse(line, error)
@@ -63,7 +66,7 @@ class _JsonLines:
             advice = f"The line cannot be read: {error.detail}. {ONE_A_LINE}; repair or delete it."
             self._problems.add(error.what, advice)
 
-    def _opening(self, first: bytes) -> Iterator[RecordedSpan]:
+    def _opening(self, first: bytes) -> Iterator[Found]:
         """Read the first line, and where a document begins with it, all of that document.
 
         A first line that is only broken looks the same, until lines come that are whole requests by themselves.
@@ -94,7 +97,7 @@ class _JsonLines:
             f"{ONE_A_LINE}: convert it, for example with jq -c .",
         )
 
-    def _each(self, held: Document) -> Iterator[RecordedSpan]:
+    def _each(self, held: Document) -> Iterator[Found]:
         for place, line in enumerate(held.lines, start=held.start):
             self._problems.place = place
             yield from self._spans_of(line)

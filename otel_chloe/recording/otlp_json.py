@@ -17,6 +17,8 @@ from .span import (
     PRODUCER,
     SERVER,
     UNSET,
+    Direct,
+    Found,
     Numbered,
     RecordedContext,
     RecordedResource,
@@ -36,20 +38,22 @@ class OtlpJson:
     """Reads the spans of requests, one after the other.
 
     The lines of a recording repeat their resource and scope: the last ones are kept, so that spans share them.
+    ``direct`` is asked first for each span.
     """
 
-    __slots__ = ("_problems", "_raw_resource", "_raw_scope", "_resource", "_scope")
+    __slots__ = ("_direct", "_problems", "_raw_resource", "_raw_scope", "_resource", "_scope")
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: Problems, direct: Direct) -> None:
         self._problems = problems
+        self._direct = direct
         self._raw_resource: Any = None
         self._resource = RecordedResource({})
         self._raw_scope: Any = None
         self._scope: RecordedScope | None = None
 
-    def spans(self, groups: Any) -> list[RecordedSpan]:
+    def spans(self, groups: Any) -> list[Found]:
         """Read a list of ResourceSpans. What is not readable is reported, and the rest still counts."""
-        found: list[RecordedSpan] = []
+        found: list[Found] = []
         for group in groups if groups.__class__ is list else self._odd("resourceSpans"):
             if group.__class__ is dict:
                 self._read(group, found)
@@ -57,18 +61,19 @@ class OtlpJson:
                 self._odd("resourceSpans")
         return found
 
-    def _read(self, group: dict[str, Any], found: list[RecordedSpan]) -> None:
+    def _read(self, group: dict[str, Any], found: list[Found]) -> None:
+        direct = self._direct
         resource = self._resource_of(group.get("resource"))
         for scoped in self._objects(group.get("scopeSpans") or first_of(group, _SCOPE_SPANS), "scopeSpans"):
             scope = self._scope_of(scoped.get("scope") or first_of(scoped, _SCOPE))
             for raw in self._objects(scoped.get("spans"), "spans"):
                 try:
-                    found.append(_span(raw, resource, scope))
+                    found.append(direct(raw, resource, scope) or _span(raw, resource, scope))
                 except _ODD:  # noqa: PERF203  # a try costs nothing since 3.11
                     self._read_with_care(raw, resource, scope, found)
 
     def _read_with_care(
-        self, raw: dict[str, Any], resource: RecordedResource, scope: RecordedScope | None, found: list[RecordedSpan]
+        self, raw: dict[str, Any], resource: RecordedResource, scope: RecordedScope | None, found: list[Found]
     ) -> None:
         repaired = _repaired(raw)
         if repaired["traceId"] and repaired["spanId"]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Final
+from typing import Any, Final, cast
 
+from ..conventions import read
 from ..errors import InputError
+from ..part import Part
 from .lines import json_spans
 from .problems import Problems
 from .source import READ_ERRORS, Form, NotARecordingError, Recording, Source, name_of, opened
-from .span import RecordedSpan
+from .span import Direct, Found, RecordedResource, RecordedScope, RecordedSpan
+from .usual import usual_part
 
 MAX_ITEM_BYTES: Final = 256 << 20
 """The largest line, message or document. A document is read whole, so this bounds the memory."""
@@ -28,6 +31,24 @@ def read_spans(
             Without it the first problem is raised.
         max_item_bytes: The largest line, message or document.
     """
+    yield from cast("Iterator[RecordedSpan]", _found(source, problem, max_item_bytes, _whole))
+
+
+def read_parts(source: Source, *, problem: Callable[[InputError], None] | None = None) -> Iterator[Part]:
+    """Read the spans of one recording as parts. What cannot be read is told as by :func:`read_spans`."""
+    for found in _found(source, problem, MAX_ITEM_BYTES, usual_part):
+        part = found if isinstance(found, Part) else read(found)
+        if part is not None:
+            yield part
+
+
+def _whole(_raw: dict[str, Any], _resource: RecordedResource, _scope: RecordedScope | None) -> None:
+    """No span is read as a part: all of it is wanted."""
+
+
+def _found(
+    source: Source, problem: Callable[[InputError], None] | None, max_item_bytes: int, direct: Direct
+) -> Iterator[Found]:
     problems = Problems(name_of(source), problem or _raise)
     with ExitStack() as stack:
         try:
@@ -37,15 +58,15 @@ def read_spans(
         except (*READ_ERRORS, ValueError) as error:  # ValueError: a path with a zero byte
             problems.add(*_described(error))
         else:
-            yield from _spans(stream, form, problems, max_item_bytes)
+            yield from _spans(stream, form, problems, max_item_bytes, direct)
             if stream.failure is not None:
                 problems.add(*_described(stream.failure))
         problems.close()
 
 
-def _spans(stream: Recording, form: Form, problems: Problems, max_item_bytes: int) -> Iterator[RecordedSpan]:
+def _spans(stream: Recording, form: Form, problems: Problems, max_item_bytes: int, direct: Direct) -> Iterator[Found]:
     if form == "json":
-        return json_spans(stream, problems, max_item_bytes)
+        return json_spans(stream, problems, max_item_bytes, direct)
     from . import frames  # protobuf's classes take a while to import, and few recordings need them
 
     return (frames.frame_spans if form == "frames" else frames.message_spans)(stream, problems, max_item_bytes)

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ..conventions import read
 from ..errors import InputError
 from ..part import Part
 from ..run import Run
 from .held import BUDGET, HeldTraces
-from .read import read_spans
+from .read import read_parts
 from .source import Source
 
 Problem = Callable[[InputError], None]
@@ -36,7 +35,7 @@ def load_runs(
     """Read the runs of recordings, file by file, in the order in which they ended.
 
     Args:
-        paths: Recordings in any form that :func:`read_spans` reads; ``-`` is standard input.
+        paths: Recordings in any form that :func:`otel_chloe.recording.read_spans` reads; ``-`` is standard input.
         together: Join runs across the files, as if they were one recording. Else each stands for itself.
         problem: Is called for everything that cannot be read; what stands before and after it still counts.
             Without it the first problem is raised.
@@ -64,7 +63,7 @@ def find_runs(
         return
     for name, source in sources:
         held = HeldTraces(budget)
-        for part in _parts(source, problem):
+        for part in read_parts(source, problem=problem):
             if held.add(part):
                 for run in held.over():
                     yield FoundRun(name, run)
@@ -98,15 +97,8 @@ def _merged(sources: list[tuple[str, Source]], problem: Problem | None) -> Itera
 
 
 def _named(name: str, source: Source, problem: Problem | None) -> Iterator[tuple[Part, str]]:
-    for part in _parts(source, problem):
+    for part in read_parts(source, problem=problem):
         yield part, name
-
-
-def _parts(source: Source, problem: Problem | None) -> Iterator[Part]:
-    for span in read_spans(source, problem=problem):
-        part = read(span)
-        if part is not None:
-            yield part
 
 
 class _Origins:

@@ -6,9 +6,11 @@ makes five of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from ..part import Part
 from .values import as_text, attributes_of, camel_keys, identifier, nanoseconds, objects_in, whole
 
 
@@ -99,6 +101,12 @@ class RecordedSpan:
         if not isinstance(self._links, tuple):
             self._links = tuple(link for raw in objects_in(self._links) for link in _link(raw))
         return self._links
+
+
+Found: TypeAlias = RecordedSpan | Part
+"""What is read of a span: all of it, or at once the part that it is."""
+Direct: TypeAlias = Callable[[dict[str, Any], RecordedResource, RecordedScope | None], Part | None]
+"""Reads a span of OTLP/JSON as a part at once; None where it takes the whole span to tell."""
 
 
 def _event(raw: dict[str, Any]) -> RecordedEvent:

@@ -44,7 +44,7 @@ class Trace:
 
 def hold(trace: Trace, part: Part) -> int:
     """Add a part to its trace, and tell how much memory it takes."""
-    size = _slimmed(part)
+    size = part.size or _slimmed(part)
     trace.parts.append(part)
     trace.size += size
     kind = part.kind

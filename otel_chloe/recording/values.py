@@ -106,7 +106,19 @@ def _attributes_with_care(pairs: Any) -> dict[str, Any]:
 def any_value(raw: Any) -> Any:
     """Read one AnyValue: an empty or unreadable one is None."""
     kind, value = _one_of(raw)
+    if kind == "arrayValue" and (texts := _texts(value)) is not None:
+        return texts
     return _nested(kind, value) if kind in _NESTED else _scalar(kind, value)
+
+
+def _texts(value: Any) -> list[str] | None:
+    """Read a list of texts, as most lists are; None where it is something else."""
+    try:
+        texts = [child["stringValue"] for child in value["values"]]
+        "".join(texts)
+    except (KeyError, TypeError):
+        return None
+    return texts
 
 
 def _nested(kind: str, value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from otel_chloe.config import AgentRules, Expectations, Rules
@@ -73,6 +74,7 @@ def mark_id(trace_id: str | None, span_id: str | None, scorer: str, version: str
     return _hash(trace_id, span_id, scorer, version, digest, size=16)
 
 
+@lru_cache(maxsize=1024)
 def scorer_version(scorer: str, digest: str) -> str:
     """The version of a built-in scorer under these rules: a hash of all that defines it, 8 hex digits."""
     return _hash(scorer, _MEANING, digest, size=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .attributes import Value, calls_kept, mark_attributes
 from .emission import Recent, Sinks
 from .metrics import Watched
-from .providers import Origin, origin_of
+from .providers import Origin, is_real, origin_of
 
 __all__ = [
     "Origin",
@@ -14,6 +14,7 @@ __all__ = [
     "Value",
     "Watched",
     "calls_kept",
+    "is_real",
     "mark_attributes",
     "origin_of",
 ]

@@ -9,6 +9,7 @@ import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.request import urlopen
 
 model_cost = {"echo": {"max_output_tokens": 50}}
 kept = []
@@ -61,6 +62,14 @@ async def say(what, content, settings):
     print(content)
     print("and on the other", file=sys.stderr)
     return "said"
+
+
+async def fetch(what, content, settings):
+    def now():
+        with urlopen(what, data=b"{}") as answer:
+            return answer.read().decode()
+
+    return await asyncio.to_thread(now)
 
 
 async def inherits(what, content, settings):
@@ -130,6 +139,7 @@ DO = {
     "environment": environment,
     "where": where,
     "say": say,
+    "fetch": fetch,
     "inherits": inherits,
     "die": die,
     "leave": leave,
