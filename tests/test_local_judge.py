@@ -88,7 +88,7 @@ def test_a_run_is_judged_or_it_is_said_why_not(judge):
     expected = Expectations(outcome=ExpectedOutcome(should=["says what was wrong"]), model=MODEL)
 
     outcome = asyncio.run(
-        judged(run, expected, judge=judge, nonce="f00d", clock=time.monotonic, timeout_s=PATIENCE_S),
+        judged(run, expected, judge=judge, nonce="f00df00df00d", clock=time.monotonic, timeout_s=PATIENCE_S),
     )
 
     assert outcome.name == "expectations"
