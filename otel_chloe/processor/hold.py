@@ -20,6 +20,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_chloe.assembly import Tree
 from otel_chloe.mark import Outcome
+from otel_chloe.pipeline.scoring import Pipeline
 from otel_chloe.run import Run
 from otel_chloe.semconv import CHLOE_PASSED, mark_keys
 from otel_chloe.sinks import mark_attributes
@@ -47,11 +48,8 @@ class HoldProcessor(SpanProcessor):
     Args:
         inner: The processor that exports.
         seconds: How long a span is held at most.
-        tree_of: The spans around an ended span whose marks are to come; None for any other span.
-        flush: Has runs closed and judged within this many seconds.
-        wake: Has the worker look after what is held.
+        pipeline: Knows which spans marks are to come for, and when they are there.
         failed: Takes what goes wrong.
-        reasons: Whether reasons are written.
         clock: The time, in seconds.
     """
 
@@ -59,24 +57,20 @@ class HoldProcessor(SpanProcessor):
         self,
         inner: SpanProcessor,
         seconds: float,
+        pipeline: Pipeline,
         *,
-        tree_of: Callable[[ReadableSpan], Tree | None],
-        flush: Callable[[float], bool],
-        wake: Callable[[], None],
         failed: Callable[[str, Exception], None],
-        reasons: bool,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._inner = inner
         self._seconds = seconds
-        self._tree_of = tree_of
-        self._flush = flush
-        self._wake = wake
+        self._pipeline = pipeline
         self._failed = failed
-        self._reasons = reasons
+        self._reasons = pipeline.settings.reasons
         self._clock = clock
         self._held: dict[int, _Held] = {}
         self._shut = False
+        pipeline.holders.append(self)
 
     # --- what the SDK calls ------------------------------------------------------------------------------------------
 
@@ -93,13 +87,13 @@ class HoldProcessor(SpanProcessor):
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Have runs judged, and hand on whatever is held then."""
         deadline = self._clock() + timeout_millis / 1000
-        judged = self._flush(timeout_millis / 1000)
+        judged = self._pipeline.flush(timeout_millis / 1000)
         self._release(list(self._held))
         return self._inner.force_flush(max(1, int((deadline - self._clock()) * 1000))) and judged
 
     def shutdown(self) -> None:
         self._shut = True
-        self._flush(self._seconds)
+        self._pipeline.flush(self._seconds)
         self._release(list(self._held))
         self._inner.shutdown()
 
@@ -111,11 +105,18 @@ class HoldProcessor(SpanProcessor):
             self._held[span.context.span_id] = _Held(span, tree, self._clock() + self._seconds)
             while len(self._held) > MOST_HELD:
                 self._release([next(iter(self._held))])
-            self._wake()
+            self._pipeline.wake()
         except Exception as error:  # noqa: BLE001 - a guard: the span must reach its exporter, held or not
             self._failed("holding a span", error)
             return span.context is not None and span.context.span_id in self._held
         return True
+
+    def _tree_of(self, span: ReadableSpan) -> Tree | None:
+        """The tree of a span that has ended and that marks of a judge will stand on, as far as can be told."""
+        if not self._pipeline.rules.judged or span.context is None:
+            return None
+        tree = self._pipeline.assembler.trees.get(span.context.span_id)
+        return tree if tree is not None and tree.ours else None
 
     # --- what the worker calls ---------------------------------------------------------------------------------------
 

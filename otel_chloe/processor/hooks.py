@@ -114,7 +114,6 @@ class ScoringSpanProcessor(SpanProcessor):
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._recorded = self._assembler.recorded
-        self._reasons = chosen.reasons
         self._forbidden = _forbidden_names(self._rules)
         self._harmless: set[str | None] = set()
         self._marks = SpanMarks(self._rules, chosen, self._assembler, self._pipeline.health, self._guard)
@@ -290,24 +289,9 @@ class ScoringSpanProcessor(SpanProcessor):
         """
         from .hold import HoldProcessor  # only for who holds
 
-        holding = HoldProcessor(
-            next_processor,
-            positive_seconds(seconds, "hold: seconds"),
-            tree_of=self._held_tree,
-            flush=self._pipeline.flush,
-            wake=self._pipeline.wake,
-            failed=self._guard,
-            reasons=self._reasons,
+        return HoldProcessor(
+            next_processor, positive_seconds(seconds, "hold: seconds"), self._pipeline, failed=self._guard
         )
-        self._pipeline.holders.append(holding)
-        return holding
-
-    def _held_tree(self, span: ReadableSpan) -> Tree | None:
-        """The tree of a span that has ended and that marks of a judge will stand on, as far as can be told."""
-        if not self._rules.judged:
-            return None
-        tree = self._assembler.trees.get(span._context[1])  # type: ignore[index]  # an SDK's span has one
-        return tree if tree is not None and tree.ours else None
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Close every run whose root has ended, and hand its marks to the providers. False if that took too long."""
