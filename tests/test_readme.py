@@ -77,11 +77,11 @@ def test_the_rules_load_and_hold_for_whom_they_say(folder, caplog):
     assert rules.for_run("another").calls.must_not_call == ("drop_database",)
 
 
-def test_attaching_takes_three_lines():
-    assert len(ATTACH.splitlines()) == 3
+def test_attaching_takes_two_lines():
+    assert len(ATTACH.splitlines()) == 2
 
 
-def test_three_lines_put_the_marks_on_the_agents_span(folder, received):
+def test_they_put_the_marks_on_the_agents_span(folder, received):
     """At a plain exit: the example flushes nothing."""
     with received.listening() as url:
         done = program("-c", TRACES + ATTACH + RUN, cwd=folder, OTEL_EXPORTER_OTLP_ENDPOINT=url)
