@@ -269,3 +269,39 @@ def test_a_partial_of_a_scorer_keeps_what_was_defined():
     [mark] = score(RUN, [functools.partial(count, of="other")])
 
     assert (mark.name, mark.score, mark.passed) == ("count", 0, True)
+
+
+def test_the_arguments_of_a_ready_made_scorer_are_checked_at_definition():
+    from otel_chloe.scorers import max_calls
+
+    for words, message in (
+        ({"limit": "10"}, "limit: '10' is no number"),
+        ({"most": 10}, "does not take its arguments"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            Scorer.code(functools.partial(max_calls, **words))
+    with pytest.raises(ConfigError, match="limit: a parameter that nothing is known for"):
+        score(RUN, [max_calls])
+
+
+def test_a_function_that_calls_its_first_parameter_self_is_one():
+    [mark] = score(RUN, [lambda self: self.output])
+
+    assert mark.value == "o"
+
+
+def test_a_method_without_its_object_is_refused():
+    for scorer in (Grader.decorated, Grader.grade):
+        with pytest.raises(ConfigError, match="self: a parameter that nothing is known for"):
+            score(RUN, [scorer])
+
+
+def test_a_version_takes_no_time_however_much_a_function_refers_to():
+    def made():
+        functions = []
+        a, b, c, d = ((lambda ctx: (a, b, c, d, functions, table)) for _ in range(4))
+        functions += [a, b, c, d] * 1_000
+        table = {n: [n] * 100 for n in range(10_000)}
+        return a
+
+    assert Scorer.code(made(), name="s").version == Scorer.code(made(), name="s").version
