@@ -21,7 +21,8 @@ from otel_chloe import (
     gaps,
     score,
 )
-from otel_chloe.kit import as_scorer
+from otel_chloe.kit import as_scorer, context_of
+from otel_chloe.kit.context import own_copy
 
 RUN = Run(prompt="P", output="o", tool_calls=[ToolCall("look", {"site": "a"}, ok=True)])
 
@@ -282,6 +283,20 @@ def test_the_arguments_of_a_ready_made_scorer_are_checked_at_definition():
             Scorer.code(functools.partial(max_calls, **words))
     with pytest.raises(ConfigError, match="limit: a parameter that nothing is known for"):
         score(RUN, [max_calls])
+
+
+def test_a_scorers_copy_of_a_run_is_equal_to_it_and_its_own():
+    deep = {"a": [1, {"b": (2, [3])}], "s": {4}}
+    deep["self"] = deep["a"]
+    inner = Run(agent="b", tool_calls=[ToolCall("c", deep, [deep], ok=True, call_id="1", start_ns=5)])
+    run = Run(tool_calls=[*RUN.tool_calls, *inner.tool_calls], sub_runs=[inner], input=deep)
+    copied = own_copy(context_of(run)).run
+
+    assert copied == run
+    assert type(copied.tool_calls[1]) is ToolCall
+    assert copied.tool_calls[1] is copied.sub_runs[0].tool_calls[0]
+    assert copied.tool_calls[1].arguments["a"][1] is not deep["a"][1]
+    assert copied.tool_calls[1].arguments["s"] is not deep["s"]
 
 
 def test_a_function_that_calls_its_first_parameter_self_is_one():
