@@ -77,8 +77,8 @@ coverage: $(STAMPS)/test
 bench: $(STAMPS)/test
 	@for file in benchmarks/$(or $(ARGS),*).py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
-nightly: $(STAMPS)/test
-	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),tests tests/nightly_local_model.py)
+nightly: $(STAMPS)/test $(STAMPS)/local-judge
+	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),tests $(wildcard tests/nightly_*.py))
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

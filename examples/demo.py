@@ -133,7 +133,7 @@ def _show(backend: Backend, rules: Mapping[str, Any]) -> None:
         ("otel_chloe", "bold"),
         " scores an agent's runs from the spans that it already sends. Three runs, by these rules:",
     )
-    judge = "a script" if rules["judge"] is not LOCAL else LOCAL["model"]
+    judge = "a script" if rules["judge"] is not LOCAL else str(LOCAL["model"]).removeprefix("openai/")
     for kind, note in (("calls", ""), ("expectations", f"  judged by {judge}")):
         lists = [f"{key}: [{', '.join(items)}]" for key, items in rules["agents"][AGENT][kind].items()]
         page.line(f"  {kind:<14}", ("  ".join(lists), "bold"), (note, "dim"))

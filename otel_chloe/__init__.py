@@ -17,6 +17,7 @@ if _typing.TYPE_CHECKING:
     from otel_chloe.kit import Scorer, ScorerContext
     from otel_chloe.mark import DeferredScore, Failed, Line, Mark, Pending, Score, Unscored, Violation
     from otel_chloe.processor import ScoringSpanProcessor
+    from otel_chloe.processor.block import expecting
     from otel_chloe.recording import load_runs
     from otel_chloe.run import Gap, Run, ToolCall
     from otel_chloe.scorers import calls
@@ -47,6 +48,7 @@ __all__ = [
     "attach",
     "calls",
     "expectations",
+    "expecting",
     "load_runs",
     "score",
 ]
@@ -59,6 +61,7 @@ _HOMES: _typing.Final = {
     "run": ("Gap", "Run", "ToolCall"),
     "config": ("Rules",),
     "processor": ("ScoringSpanProcessor",),
+    "processor.block": ("expecting",),
     "recording": ("load_runs",),
     "scorers": ("calls",),
     "alone": ("ascore", "expectations", "score"),

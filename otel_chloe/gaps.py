@@ -27,6 +27,8 @@ BARE_MODEL_CALL: Final = "bare_model_call"
 """A model call with nothing above it: the rest of its run is in other traces."""
 HANDOFF_UNCLEAR: Final = "handoff_unclear"
 """Sibling agents under one workflow: the spans do not tell a handoff from separate runs, or whose work is whose."""
+EXPECTED_UNREADABLE: Final = "expected_unreadable"
+"""The span says in `chloe.expected` what is expected of the run, and that cannot be read."""
 
 MAY_HIDE_CALLS: Final = frozenset({NO_TOOL_DATA, ROOT_MISSING, CUT_SHORT, BARE_MODEL_CALL, HANDOFF_UNCLEAR})
 """With one of these, a call that is not seen may still have been made."""

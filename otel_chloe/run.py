@@ -67,7 +67,8 @@ class Run:
 
     ``tool_calls`` holds the calls of sub-agents too, in the order they started. ``trace_id`` and ``span_id``
     are lower-case hex (32 and 16 digits) of the agent span that the run is keyed by; ``mark_span_id`` is the
-    span that its marks stand on, which differs after a handoff. Times are nanoseconds since the epoch.
+    span that its marks stand on, which differs after a handoff. Times are nanoseconds since the epoch. ``inside`` is
+    what the program expects of this run alone: an :class:`~otel_chloe.inside.Inside`, or None.
     """
 
     agent: str | None = None
@@ -90,6 +91,7 @@ class Run:
     resource: Any = None
     sampled: bool = True
     usage: Usage | None = None
+    inside: Any = None
 
     def __post_init__(self) -> None:
         for name in ("tool_calls", "sub_runs", "gaps"):

@@ -55,6 +55,8 @@ CHLOE_MARK_ID: Final = "chloe.mark.id"
 CHLOE_MARK_REVISION: Final = "chloe.mark.revision"
 CHLOE_SCORER_KEY: Final = "chloe.scorer.key"
 CHLOE_SCORER_VERSION: Final = "chloe.scorer.version"
+CHLOE_EXPECTED: Final = "chloe.expected"
+"""What a program expects of a run, as JSON: read, and written on spans that start inside `expecting()`."""
 CHLOE_JUDGE_MODEL: Final = "chloe.judge.model"
 """The judge's model, on an evaluation span: there ``gen_ai.request.model`` would make it look like a model call."""
 

@@ -8,6 +8,7 @@ import logging
 import pytest
 from agent_app import FAILED, PASSED, RULES, agent_attributes, marks_of, tool_attributes
 from agent_script import run_script
+from example_programs import load
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
@@ -15,6 +16,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from otel_chloe import Attachment, ConfigError, ScoringSpanProcessor, attach
+from otel_chloe.attachment.exporting import checked_url
 from otel_chloe.config import load_rules
 
 OTHER = {"agents": {"another": {"calls": {"mustCall": ["check_site"]}}}}
@@ -107,6 +109,66 @@ class TestAttach:
         """)
 
         assert said == ["function True"]
+
+
+class TestOtlp:
+    def test_sends_metrics_and_events_where_the_application_has_no_providers(self, setup):
+        backend = load("examples/site_doctor/backend.py").Backend()
+        with backend.listening() as url:
+            attachment = attach(RULES, provider=setup.provider, otlp=url)
+            setup.run("delete_site")
+            assert attachment.flush() is True
+            attachment.detach()
+
+        assert {request.path for request in backend.requests} == {"/v1/metrics", "/v1/logs"}
+        assert [event.attributes["gen_ai.evaluation.score.label"] for event in backend.events()] == ["fail"]
+        assert {point.metric for point in backend.points()} >= {"chloe.runs", "chloe.violations"}
+
+    def test_leaves_the_providers_alone_that_are_given(self, setup):
+        reader = InMemoryMetricReader()
+        backend = load("examples/site_doctor/backend.py").Backend()
+        with backend.listening() as url:
+            meters = MeterProvider([reader], shutdown_on_exit=False)
+            attachment = attach(RULES, provider=setup.provider, otlp=url, meter_provider=meters)
+            setup.run("check_site")
+            attachment.flush()
+            attachment.detach()
+
+        assert {request.path for request in backend.requests} == {"/v1/logs"}
+        assert reader.get_metrics_data() is not None
+
+    def test_leaves_the_applications_own_alone(self):
+        said = run_script("""
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk._logs import LoggerProvider
+        from otel_chloe import attach
+        metrics.set_meter_provider(MeterProvider())
+        trace.set_tracer_provider(TracerProvider())
+        first = attach(RULES, otlp="http://127.0.0.1:9")
+        say(first.meters, type(first.loggers).__name__, type(_logs.get_logger_provider()).__name__)
+        say("grpc" in sys.modules)
+        """)
+
+        assert said == ["None LoggerProvider ProxyLoggerProvider", "False"]
+
+    @pytest.mark.parametrize(
+        ("url", "said"),
+        [
+            ("localhost:4318", r"is no such address\. Write the address of an OTLP/HTTP receiver"),
+            ("http://", "is no such address"),
+            ("http://localhost:port", "is no such address"),
+            (4318, "is no such address"),
+            ("http://localhost:4318/v1/traces", r"Write it without /v1/traces: 'http://localhost:4318'"),
+        ],
+    )
+    def test_of_no_address(self, setup, url, said):
+        with pytest.raises(ConfigError, match=said):
+            attach(RULES, provider=setup.provider, otlp=url)
+
+    def test_of_the_port_of_grpc_is_warned_about(self, caplog):
+        assert checked_url("https://user:pw@collector:4317/otlp/") == "https://user:pw@collector:4317/otlp"
+        assert "4317 is mostly the port of OTLP over gRPC" in caplog.text
+        assert "pw" not in caplog.text
 
 
 class TestASecondTime:
@@ -302,6 +364,22 @@ class TestOtherPeoplesProviders:
 
         assert attach(RULES, provider=made.provider).processor is scoring
         scoring.shutdown()
+
+    def test_phoenix(self):
+        pytest.importorskip("phoenix.otel", reason="needs arize-phoenix-otel, which is not installed")
+        said = run_script("""
+        from phoenix.otel import register
+        from otel_chloe import attach
+        provider = register(endpoint="http://127.0.0.1:9/v1/traces", verbose=False, batch=True)
+        before = provider._active_span_processor._span_processors
+        attachment = attach(RULES)
+        say(len(before), provider._active_span_processor._span_processors == (*before, attachment.processor))
+        attachment.detach()
+        say(provider._active_span_processor._span_processors == before)
+        os._exit(0)  # nobody listens there: its exporter would try for a while
+        """)
+
+        assert said == ["1 True", "True"]
 
     def test_logfire(self):
         pytest.importorskip("logfire", reason="needs logfire, which is not installed")

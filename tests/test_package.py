@@ -28,7 +28,7 @@ INTERFACE = {
 """The names that users were promised."""
 
 LATER = {
-    "resolve", "expecting",
+    "resolve",
 }  # fmt: skip
 """Promised names that are not built yet. A name that is built leaves this list."""
 

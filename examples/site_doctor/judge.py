@@ -13,8 +13,8 @@ from typing import Any, Final
 
 LOCAL: Final = {"model": "openai/smollm2", "timeout_s": 300, "concurrency": 1}
 """What stands under `judge:` for the local model: slow where the machine is busy, and one question at a time."""
-MAX_TOKENS: Final = 400
-"""Of an answer: enough for a check of each line, and an end for a model that finds none."""
+CONTEXT: Final = 2_048
+"""Tokens of question and answer: enough for both, and an end for a model that finds none by itself."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def local_model() -> Generator[str]:
 def _parameters(parameters: Any) -> Any:
     parameters.model.path = str(weights())
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1  # with more than free cores it crawls
-    parameters.n_ctx, parameters.n_parallel = 8_192, 1
-    parameters.n_predict = MAX_TOKENS
-    parameters.sampling.temp = 0.0
+    parameters.n_ctx, parameters.n_parallel = CONTEXT, 1
+    parameters.sampling.temp, parameters.sampling.penalty_repeat = 0.0, 1.1
+    parameters.antiprompt = ['"id": 3', '"id":3']  # there are two lines; so small a model would go on and on
     parameters.warmup = parameters.ui = False
     parameters.verbosity = -1
     return parameters

@@ -16,7 +16,7 @@ _NAME: Final = 28
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _SCORE_KEYS: Final = ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label")
 _NO_SCORE_KEYS: Final = ("chloe.state", "error.type")
-_TOKEN_KEYS: Final = ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")
+_TOOK_KEYS: Final = ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "chloe.judge.duration")
 _LEFT_OUT: Final = frozenset({"gen_ai.agent.name", "chloe.scorer.version"})
 """Attributes of metrics for which the page has no room: there is one agent."""
 _EVALUATION: Final = "gen_ai.evaluation."
@@ -83,6 +83,9 @@ class Page:
         key = "gen_ai.evaluation.explanation"
         if key in span.attributes:
             self._reason(f"{bar}  ", key, str(span.attributes[key]), _style(span.attributes))
+        if _TOOK_KEYS[0] in span.attributes:  # a real model's: a script has no tokens
+            took = {each: span.attributes[each] for each in _TOOK_KEYS if each in span.attributes}
+            self.line((f"{bar}  ", "dim"), (_pairs(took), "dim"))
 
     def _reason(self, bar: str, key: str, reason: str, style: str) -> None:
         room = WIDTH - len(bar)
@@ -201,8 +204,7 @@ def _of_tool(span: Span) -> Iterator[Piece]:
 
 def _of_evaluation(span: Span) -> Iterator[Piece]:
     told = span.attributes
-    keys = (*_outcome_keys(told), *_TOKEN_KEYS)
-    yield _pairs({key: told[key] for key in keys if key in told}), _style(told)
+    yield _pairs({key: told[key] for key in _outcome_keys(told) if key in told}), _style(told)
 
 
 def _nothing(_: Span) -> Iterator[Piece]:
@@ -232,4 +234,6 @@ def _pairs(attributes: Attributes) -> str:
 
 
 def _shown(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        str(value).lower() if isinstance(value, bool) else str(round(value, 3) if isinstance(value, float) else value)
+    )

@@ -13,9 +13,11 @@ from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_
 from otel_chloe.assembly.runs import Group
 from otel_chloe.assembly.toolcalls import message_call, models_of, seen_calls, tool_call
 from otel_chloe.assembly.twins import Seen
+from otel_chloe.inside import Inside
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, CHAIN, ERROR, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
 from otel_chloe.run import End, Gap, Run, ToolCall, Usage
+from otel_chloe.semconv import CHLOE_EXPECTED
 
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
 """Scopes of instrumentations that make agent spans and neither tool nor model spans."""
@@ -54,6 +56,7 @@ class Builder:
         self._gaps(facts, prompt, output, tool_calls)
         parts = self.group.parts
         head = first or parts[0]
+        inside = self._inside(head)
         return Run(
             agent=name,
             prompt=prompt,
@@ -75,7 +78,19 @@ class Builder:
             resource=head.resource,
             sampled=head.sampled,
             usage=_usage(self.calls),
+            inside=inside,
         )
+
+    def _inside(self, head: Part) -> Inside | None:
+        """What the program expects of this run: as the run's own span says, else the nearest above it that does."""
+        for part in (head, *self.forest.above(head)):
+            said = part.raw.get(CHLOE_EXPECTED)
+            if said is not None:
+                inside = Inside.from_json(said)
+                if inside is None:
+                    self.gap(gaps.EXPECTED_UNREADABLE)
+                return inside
+        return None
 
     def named_run(self) -> Run:
         """The run as its identity alone: agent and ids."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from otel_chloe.mark import Outcome
     from otel_chloe.run import Run
 
+    from .findings import Diagnosis
+
 _logger = logging.getLogger("otel_chloe.attachment")
 
 _MARK: Final = "_otel_chloe_attachment"
@@ -76,6 +78,22 @@ class Attachment:
     def stats(self) -> dict[str, int]:
         """What was counted since the start: runs, marks, late spans, errors by type, and the runs open now."""
         return self.processor.stats()
+
+    def doctor(self) -> Diagnosis:
+        """What was found of provider, exporters, rules, judge and runs, and what to fix first: ``print`` it."""
+        from .doctor import examine
+
+        return examine(self, judge_is_own=self._options.get("complete") is not None)
+
+    @property
+    def meters(self) -> Any:
+        """The meter provider that was given, or made by ``otlp=``; None for the global one."""
+        return self._options.get("meter_provider") or self._own.meters
+
+    @property
+    def loggers(self) -> Any:
+        """The same of the logger provider."""
+        return self._options.get("logger_provider") or self._own.loggers
 
     def _same(self, rules: Rules, options: Mapping[str, object]) -> Attachment:
         """This attachment, if it is what a second ``attach`` asks for."""

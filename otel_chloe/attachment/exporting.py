@@ -70,7 +70,7 @@ def checked_url(url: object) -> str:
             f"otlp: {url!r} is the address of one signal. Write it without {signal}: {base.removesuffix(signal)!r}."
         )
     if port == _GRPC_PORT:
-        _logger.warning("otlp: %s is mostly a port of OTLP over gRPC, and this is sent over HTTP. %s", url, _EXAMPLE)
+        _logger.warning("otlp: %s is mostly the port of OTLP over gRPC, and this is sent over HTTP. %s", port, _EXAMPLE)
     return base
 
 

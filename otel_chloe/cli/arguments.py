@@ -104,6 +104,23 @@ examples:
   # yaml-language-server: $schema=rules.schema.json
 """
 
+_DOCTOR: Final = """\
+Look at the environment, the rules, the judge and recordings, and say what to fix
+first. What a program has attached, its own attachment.doctor() tells.
+"""
+
+_DOCTOR_EXAMPLES: Final = """\
+examples:
+  otel-chloe doctor
+  otel-chloe doctor --rules rules.yaml spans.otlp.jsonl
+  otel-chloe doctor --rules rules.yaml --judge
+
+exit codes:
+  0  nothing to fix
+  1  something to fix
+  2  bad rules or bad input
+"""
+
 
 def parser() -> ArgumentParser:
     """The whole command line."""
@@ -114,6 +131,7 @@ def parser() -> ArgumentParser:
     _score(commands.add_parser("score", help="score the runs by rules", description=_SCORE, epilog=_SCORE_EXAMPLES))
     _check(commands.add_parser("check", help="check the rules", description=_CHECK, epilog=_CHECK_EXAMPLES))
     commands.add_parser("schema", help="print the schema of rules", description=_SCHEMA, epilog=_SCHEMA_EXAMPLES)
+    _doctor(commands.add_parser("doctor", help="say what to fix first", description=_DOCTOR, epilog=_DOCTOR_EXAMPLES))
     return top
 
 
@@ -144,6 +162,12 @@ def _score(command: ArgumentParser) -> None:
 def _check(command: ArgumentParser) -> None:
     command.add_argument("rules", metavar="RULES", help="the rules, YAML or JSON")
     command.add_argument("files", metavar="FILE", nargs="*", help="a recording; - is standard input")
+
+
+def _doctor(command: ArgumentParser) -> None:
+    command.add_argument("files", metavar="FILE", nargs="*", help="a recording; - is standard input")
+    command.add_argument("--rules", metavar="FILE", help="the rules; else the file that OTEL_CHLOE_RULES names")
+    command.add_argument("--judge", action="store_true", help="ask the judge's model once; that costs a call")
 
 
 def _reading(command: ArgumentParser) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..config import AgentRules, Expectations, Rules
-from ..expected import ExpectedCalls, nearest
+from ..config.unseen import CALL_LISTS, never_seen
+from ..expected import ExpectedCalls
 from .console import BAD_INPUT, NOT_PASSED, OK, printable, write
 from .json_lines import below
 from .reading import Recordings
 from .rules import rules_of
 
-_LISTS: Final = (("mustCall", "must_call"), ("mustNotCall", "must_not_call"), ("atMostOnce", "at_most_once"))
 _LABEL: Final = 14
 
 
@@ -31,7 +31,7 @@ def run(args: Namespace) -> int:
     seen = _Seen(recordings)
     write("")
     write(printable(seen.summary()))
-    unseen = list(_unseen(rules, seen))
+    unseen = [f"never seen    {said}" for said in never_seen(rules, seen.agents, seen.tools)]
     for line in unseen:
         write(printable(line))
     if recordings.bad:
@@ -67,7 +67,7 @@ def _entry(rules: AgentRules, own: AgentRules) -> Iterator[str]:
 
 
 def _calls(calls: ExpectedCalls, own: ExpectedCalls | None) -> Iterator[tuple[str, str]]:
-    for label, key in _LISTS:
+    for label, key in CALL_LISTS:
         names: tuple[str, ...] = getattr(calls, key)
         mine: tuple[str, ...] = getattr(own, key) if own is not None else ()
         if names:
@@ -121,25 +121,3 @@ class _Seen:
 
 def _count(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
-def _entries(rules: Rules) -> list[AgentRules]:
-    return [*rules.alone.values(), *([rules.everyone] if rules.everyone is not None else [])]
-
-
-def _unseen(rules: Rules, seen: _Seen) -> Iterator[str]:
-    """A line for each name in the rules that the recordings never show."""
-    for agent in rules.agents:
-        if agent not in seen.agents:
-            yield _never(f"agent {agent}", agent, seen.agents)
-    for entry in _entries(rules):
-        for label, key in _LISTS:
-            names: tuple[str, ...] = getattr(entry.calls, key) if entry.calls is not None else ()
-            for name in names:
-                if name not in seen.tools:
-                    yield _never(f"tool {name} ({label} of {entry.agent})", name, seen.tools)
-
-
-def _never(what: str, name: str, shown: set[str]) -> str:
-    close = nearest(name, sorted(shown))
-    return f"never seen    {what}" + (f"; the nearest that is: {close}" if close else "")

@@ -31,7 +31,7 @@ _LOOK_S: Final = 0.5
 
 def scored_runs(runs: Iterable[Found], rules: Rules, *, judge: bool, complete: Complete | None) -> Iterator[Scored]:
     """Each run with all of its outcomes, in the order of the runs. Without ``judge``, no model is asked."""
-    if judge and rules.judged:
+    if judge and (rules.judged or rules.judge.model is not None):  # a span may bring lines of its own
         return _Judging(rules, complete).scored(runs)
     return ((file, run, outcomes(run, rules)) for file, run in runs)
 

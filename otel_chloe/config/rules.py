@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal, TypeAlias, get_args
 
 from otel_chloe.config.settings import Settings
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
+from otel_chloe.inside import Inside, added
 
 Severity: TypeAlias = Literal["page", "ticket", "none"]
 """How much a broken rule matters: a label on metrics, for alerts. ``none`` is a rule on trial."""
@@ -87,6 +88,21 @@ def _digest_of_calls(expected: ExpectedCalls) -> str:
 def _digest_of_expectations(expected: Expectations, purpose: str | None) -> str:
     """A hash of what the judge is asked and how its answer is weighed. How many runs are judged changes no mark."""
     return digest(purpose, asdict(expected.outcome), expected.threshold, expected.min_decided, expected.model)
+
+
+def with_inside(rules: AgentRules | None, inside: Inside, *, agent: str | None, model: str | None) -> AgentRules | None:
+    """The rules with what the program expects of this run alone. Nothing of them is relaxed.
+
+    ``model`` judges lines where the rules name no other.
+    """
+    if inside.calls is None and inside.outcome is None:
+        return rules
+    held = rules or AgentRules(agent=agent or "*")
+    expectations = held.expectations
+    if inside.outcome is not None:
+        base = expectations or Expectations()
+        expectations = replace(base, outcome=added(base.outcome, inside.outcome), model=base.model or model)
+    return replace(held, calls=added(held.calls, inside.calls), expectations=expectations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,7 @@ from otel_chloe.record import (
     THIRD,
     Record,
 )
+from otel_chloe.semconv import CHLOE_EXPECTED
 
 FINISH: Final = "gen_ai.response.finish_reasons"
 
@@ -83,6 +84,7 @@ UNUSUAL: Final = frozenset(
         "anthropic.tool_result.content",
         "crewai.crew.name",
         "gen_ai.agent.call.id",
+        CHLOE_EXPECTED,
     }
 )
 """Attributes that some reader wants and a record does not hold: a span with one of them is kept as a part."""

@@ -28,6 +28,7 @@ from otel_chloe.conventions.span import SpanLike
 from otel_chloe.conventions.table import AGENT_NAME_KEYS, CONVENTIONS, is_foreign, is_named, is_pseudo, kind_of
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, WORKFLOW, Kind, Part
+from otel_chloe.semconv import CHLOE_EXPECTED
 
 READER: Final = TableReader(CONVENTIONS)
 
@@ -131,7 +132,11 @@ def slim(span: SpanLike) -> Part | None:
     part = read(span)
     if part is None:
         return None
-    raw = {key: value for key, value in part.raw.items() if not key.startswith(DROPPED)} if part.vocabulary else {}
+    raw = part.raw
+    if part.vocabulary:
+        raw = {key: value for key, value in raw.items() if not key.startswith(DROPPED)}
+    else:
+        raw = {CHLOE_EXPECTED: raw[CHLOE_EXPECTED]} if CHLOE_EXPECTED in raw else {}
     part.raw = raw
     part.size = sum(len(value) for value in raw.values() if isinstance(value, str))
     return part

@@ -13,6 +13,7 @@ from otel_chloe.gaps import (
     CONTENT_IN_LOGS,
     CONTENT_OFF,
     CUT_SHORT,
+    EXPECTED_UNREADABLE,
     HANDOFF_UNCLEAR,
     MAY_HIDE_CALLS,
     NO_OUTPUT,
@@ -67,6 +68,7 @@ _MISSING: Final[Mapping[str, str]] = {
     ROOT_MISSING: "The start of the run was not recorded, and there may be more calls than these.",
     CUT_SHORT: "The record ends before the run did: there may be more calls, and another reply.",
     BARE_MODEL_CALL: "This is one step of a run: there may be more calls than these.",
+    EXPECTED_UNREADABLE: "What else was expected of the run could not be read.",
     HANDOFF_UNCLEAR: "Other agents may have worked on the same task, which is not shown.",
 }
 _SOMETHING: Final = "A part of the run was not recorded."

@@ -65,7 +65,7 @@ class Judgements:
         self._complete = complete
         self._back = back
         self._thread = JudgeThread(self._desk)
-        self._share = max((each.sample for each in rules.expectations), default=0.0)
+        self._share = max((each.sample for each in rules.expectations), default=1.0)
         self._ready = False
 
     def expect(self, trace_ids: Iterable[int]) -> None:

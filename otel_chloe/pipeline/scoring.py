@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import monotonic, time_ns
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from otel_chloe.judge.ask import Complete
     from otel_chloe.pipeline.judgements import Answered, Judgements
 
+LAST_RUNS: Final = 200
+"""Runs whose names and gaps are remembered, for `doctor()`."""
 RUNS_OPEN: Final = "runs_open"
 LINGER_S: Final = 60.0
 """After the last run the worker goes on looking for the next: to be woken costs that one more than all else here."""
@@ -48,6 +51,26 @@ class Full:
 Item: TypeAlias = "Forbidden | Full | Answered | JudgeCall"
 OnMark: TypeAlias = Callable[[Run, Outcome], object]
 """A user's own function, called for every outcome on the worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What a closed run has shown, by name alone."""
+
+    agents: frozenset[str]
+    tools: frozenset[str]
+    gaps: tuple[str, ...]
+
+
+def glance(run: Run) -> Glance:
+    """The names in a run, of its agents and of its tools, and the codes of its gaps."""
+    agents, waiting = set[str](), [run]
+    while waiting:
+        each = waiting.pop()
+        waiting += each.sub_runs
+        agents |= {each.agent} if each.agent else set()
+    tools = {name for call in run.tool_calls for name in (call.name, call.raw_name) if name}
+    return Glance(frozenset(agents), frozenset(tools), tuple(dict.fromkeys(gap.code for gap in run.gaps)))
 
 
 class Holder(Protocol):
@@ -102,10 +125,11 @@ class Pipeline:
         self.awake = False
         self._sleeps_at: float | None = None
         self._seen = False
+        self.last_runs: deque[Glance] = deque(maxlen=LAST_RUNS)
 
     def _judges(self, complete: Complete | None, redact: Callable[[str], str] | None) -> Judgements | None:
-        if not self.rules.judged:
-            return None
+        if not self.rules.judged and self.rules.judge.model is None:
+            return None  # with a model lines may come with a run
         from otel_chloe.pipeline.judgements import Judgements  # with asyncio: only for who has lines to judge
 
         def back(item: Answered | JudgeCall) -> None:  # the worker is made later
@@ -193,6 +217,7 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         begun: list[Run] = []
         try:
+            self.last_runs.append(glance(closed.run))
             found = outcomes(closed.run, self.rules, judging=self._judgements is not None)
             if self._judgements is not None:
                 refused, begun = self._judgements.begin(closed.run, closed.tree.origin, found)

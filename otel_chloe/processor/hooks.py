@@ -41,7 +41,8 @@ from otel_chloe.health import Health
 from otel_chloe.judge.ask import Complete
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, OTHER, TOOL, Kind
-from otel_chloe.pipeline.scoring import Forbidden, Full, OnMark, Pipeline, watched
+from otel_chloe.pipeline.scoring import Forbidden, Full, Glance, OnMark, Pipeline, watched
+from otel_chloe.processor import block
 from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Origin, Sinks, origin_of
@@ -135,8 +136,11 @@ class ScoringSpanProcessor(SpanProcessor):
             span_id = span._context[1]  # type: ignore[index]  # never None while it starts
             tree.open[span_id] = span
             self._tree_of[span_id] = tree
-            if tree.watched and _looks_like_agent(span):
-                self._marks.hook(span, tree)
+            if tree.watched:
+                if block.used:
+                    block.mark_started(span)
+                if _looks_like_agent(span):
+                    self._marks.hook(span, tree)
         except Exception as error:  # noqa: BLE001 - a guard: the agent goes on, whatever scoring it does
             self._guard("on_start", error)
 
@@ -232,13 +236,14 @@ class ScoringSpanProcessor(SpanProcessor):
             return  # our own, after the shutdown, or told twice: the processor was added twice
         attributes = span._attributes._dict  # type: ignore[union-attr]  # nobody else has the span yet
         kind: Kind = OTHER
-        plain_root = is_usual(attributes, AGENT)
+        plain_root = is_usual(attributes, AGENT)  # it is none where the program itself wrote what it expects
         if plain_root:
             kind = AGENT
         elif not is_silent(attributes, span._name, scope_name):
             kind, _ = kind_of(attributes, span._name, scope_name)
         elif span._kind in _FOREIGN_KINDS or not FOREIGN_KEYS.isdisjoint(attributes):
             return
+        marked = block.used and block.mark_started(span)
         parent = span._parent
         orphan = False
         if parent is not None and not parent.is_remote:
@@ -249,11 +254,11 @@ class ScoringSpanProcessor(SpanProcessor):
         origin = self._origin
         if origin is None or origin.processor is not span._span_processor:
             origin = self._origin = origin_of(span)
-        tree.origin, tree.plain_root = origin, plain_root
+        tree.origin, tree.plain_root = origin, plain_root and not marked
         if kind is not OTHER and not self._pipeline.awake:
             self._pipeline.wake()
-        if self._scores:
-            # An agent below is a run of its own where the root is none, or where the rules name it.
+        # An agent below is a run of its own where the root is none, or where the rules name it.
+        if self._scores or block.used:
             tree.watched = self._names_agents or kind is not AGENT or not is_named(attributes)
             self._marks.hook(span, tree)
 
@@ -317,6 +322,11 @@ class ScoringSpanProcessor(SpanProcessor):
     def rules(self) -> Rules:
         """The rules that runs are scored by."""
         return self._rules
+
+    @property
+    def last_runs(self) -> list[Glance]:
+        """What the last runs have shown: the names of agents and tools, and the gaps."""
+        return list(self._pipeline.last_runs.copy())
 
     def stats(self) -> dict[str, int]:
         """What was counted since the start: runs, marks, late spans, errors by type, and the runs open now."""

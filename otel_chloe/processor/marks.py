@@ -18,8 +18,8 @@ from otel_chloe.health import Health
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT
 from otel_chloe.processor.endhook import EndHook
-from otel_chloe.scorers import kept, outcomes_under, used_names
-from otel_chloe.semconv import CHLOE_PASSED
+from otel_chloe.scorers import kept, outcomes_under, rules_of, used_names
+from otel_chloe.semconv import CHLOE_EXPECTED, CHLOE_PASSED
 from otel_chloe.sinks import Value, calls_kept, mark_attributes
 
 NO_ROOM: Final = "no_room_on_span"
@@ -145,7 +145,7 @@ class SpanMarks:
         if len(tree.open) != 1 or root_id not in tree.open:
             return None
         agent: Any = known.get(AGENT_NAME)
-        if agent.__class__ is not str or agent in PLACEHOLDER_NAMES:
+        if agent.__class__ is not str or agent in PLACEHOLDER_NAMES or CHLOE_EXPECTED in known:
             return None
         names = plain_calls(tree.parts, root_id, span.instrumentation_scope.name)  # type: ignore[union-attr]  # a Tracer's
         if names is None:
@@ -183,7 +183,7 @@ class SpanMarks:
         if found is None:
             return {}
         run, top = found
-        held = self._rules.for_run(run.agent) if top else self._rules.named(run.agent)
+        held = rules_of(run, self._rules) if top else self._rules.named(run.agent)
         # What a judge is to say comes when the span is long gone.
         said = list(outcomes_under(run, held, run.trace_id, judging=True))
         return mark_attributes(said, reasons=self._reasons)[0] if said else {}

@@ -14,7 +14,7 @@ from otel_chloe.scorers.limits import (
 )
 from otel_chloe.scorers.order import call_arguments, call_order, only_tools
 from otel_chloe.scorers.output import output_contains, output_equals, output_json, output_matches
-from otel_chloe.scorers.scoring import EXPECTATIONS, JUDGE_OFF, Due, due, outcomes, outcomes_under
+from otel_chloe.scorers.scoring import EXPECTATIONS, JUDGE_OFF, Due, due, outcomes, outcomes_under, rules_of
 
 __all__ = [
     "EXPECTATIONS",
@@ -38,6 +38,7 @@ __all__ = [
     "output_equals",
     "output_json",
     "output_matches",
+    "rules_of",
     "tool_error_rate",
     "used_names",
 ]

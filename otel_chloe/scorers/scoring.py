@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeGuard
 
 from otel_chloe.config import AgentRules, Expectations, Rules
+from otel_chloe.config.rules import with_inside
+from otel_chloe.gaps import EXPECTED_UNREADABLE
+from otel_chloe.inside import Inside
 from otel_chloe.mark import Mark, Outcome, Unscored
 from otel_chloe.run import Run
 from otel_chloe.scorers.calls import calls
@@ -54,17 +57,30 @@ def due(run: Run, rules: Rules) -> list[Due]:
     return [
         Due(run=scored, rules=held, expectations=held.expectations, trace_id=trace_id)
         for scored, held, trace_id in _scored(run, rules)
-        if held.expectations is not None and held.expectations.has_lines
+        if _is_judged(held.expectations)
     ]
+
+
+def _is_judged(expected: Expectations | None) -> TypeGuard[Expectations]:
+    return expected is not None and expected.has_lines and expected.model is not None
 
 
 def _scored(run: Run, rules: Rules) -> Iterator[tuple[Run, AgentRules, str | None]]:
     """The run and its sub-runs that are scored, each with its rules and its trace's id."""
-    if (held := rules.for_run(run.agent)) is not None:
+    if (held := rules_of(run, rules)) is not None:
         yield run, held, run.trace_id
     for sub in _below(run):
         if (held := rules.named(sub.agent)) is not None:
             yield sub, held, sub.trace_id or run.trace_id
+
+
+def rules_of(run: Run, rules: Rules) -> AgentRules | None:
+    """What holds for a top-level run: the rules for everyone, its agent's, and what the program expects of it alone."""
+    held = rules.for_run(run.agent)
+    inside = run.inside
+    if not isinstance(inside, Inside):
+        return held
+    return with_inside(held, inside, agent=run.agent, model=rules.judge.model)
 
 
 def mark_id(trace_id: str | None, span_id: str | None, scorer: str, version: str, digest: str) -> str | None:
@@ -93,12 +109,23 @@ def outcomes_under(
     if rules is None:
         return
     if rules.calls is not None:
-        yield _stamped(calls(run, rules.calls), run, rules, trace_id)
-    if rules.expectations is not None and not (judging and rules.expectations.has_lines):
+        yield _stamped(_told(run, calls(run, rules.calls)), run, rules, trace_id)
+    if rules.expectations is not None and not (judging and _is_judged(rules.expectations)):
         yield _stamped(_expectations(rules.expectations), run, rules, trace_id)
 
 
+def _told(run: Run, outcome: Outcome) -> Outcome:
+    """The outcome; unscored where a rule may be unseen that the program wrote for this run."""
+    if isinstance(outcome, Mark) and outcome.passed and any(gap.code == EXPECTED_UNREADABLE for gap in run.gaps):
+        return Unscored("what the span expects of this run cannot be read", error="gap")
+    return outcome
+
+
 def _expectations(expected: Expectations) -> Outcome:
+    if expected.has_lines and expected.model is None:
+        return Unscored(
+            "no model to judge with: write judge: {model: …} in the rules", name=EXPECTATIONS, error=JUDGE_OFF
+        )
     if expected.has_lines:
         return Unscored("judge off", name=EXPECTATIONS, error=JUDGE_OFF)
     return Mark(1.0, "Nothing was expected.", name=EXPECTATIONS, value=1.0, passed=True)

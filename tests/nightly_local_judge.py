@@ -88,7 +88,7 @@ def test_a_run_is_judged_or_it_is_said_why_not(judge):
     expected = Expectations(outcome=ExpectedOutcome(should=["says what was wrong"]), model=MODEL)
 
     outcome = asyncio.run(
-        judged(run, expected, judge=judge, nonce="f00d", clock=time.monotonic, timeout_s=PATIENCE_S),
+        judged(run, expected, judge=judge, nonce="f00df00df00d", clock=time.monotonic, timeout_s=PATIENCE_S),
     )
 
     assert outcome.name == "expectations"
@@ -96,7 +96,7 @@ def test_a_run_is_judged_or_it_is_said_why_not(judge):
     assert outcome.judged.input_tokens > 500
     assert outcome.judged.output_tokens > 0
     if isinstance(outcome, Failed):
-        assert outcome.error == "invalid_answer"
+        assert outcome.error in {"invalid_answer", "context_length"}
         assert outcome.reason
     else:
         assert isinstance(outcome, Mark)

@@ -1,0 +1,136 @@
+"""What can be told without a provider: the rules, the judge, the instrumentations, and what runs have shown."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
+from typing import Final, NamedTuple
+
+from otel_chloe.config import Rules
+from otel_chloe.config.unseen import never_seen
+from otel_chloe.gaps import MAY_HIDE_CALLS
+from otel_chloe.pipeline.scoring import Glance
+
+from .findings import Finding
+
+KEYS: Final[Mapping[str, str]] = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "claude": "ANTHROPIC_API_KEY",
+    "azure": "AZURE_API_KEY",
+    "cohere": "COHERE_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "gpt": "OPENAI_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "together_ai": "TOGETHERAI_API_KEY",
+    "xai": "XAI_API_KEY",
+}
+"""The variable of the key that a model's provider asks for, by how its id begins."""
+
+
+class Switch(NamedTuple):
+    """What switches content on or off in a family of instrumentations."""
+
+    family: str
+    variable: str
+    on: tuple[str, ...] | None
+    """The values that switch it on; None: it is on, unless the variable says `off`."""
+    off: tuple[str, ...] = ()
+    advice: str = ""
+
+
+SWITCHES: Final[Mapping[str, Switch]] = {
+    "opentelemetry-util-genai": Switch(
+        "OpenTelemetry GenAI",
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+        ("span_only", "span_and_event", "true"),
+        advice="Set it to SPAN_ONLY (older instrumentations: true).",
+    ),
+    "openinference-instrumentation": Switch("OpenInference", "OPENINFERENCE_HIDE_INPUTS", None, ("true", "1")),
+    "traceloop-sdk": Switch("OpenLLMetry", "TRACELOOP_TRACE_CONTENT", None, ("false", "0")),
+}
+
+
+def rules_found(rules: Rules) -> Iterator[Finding]:
+    """What the rules are."""
+    source = rules.source or "rules of the program"
+    if rules.everyone is None and not rules.alone:
+        yield Finding("warn", "rules", "none: runs are counted, and nothing is scored", _WRITE_RULES)
+        return
+    agents = ", ".join(rules.agents) or "none by name"
+    everyone = ", and rules for every agent" if rules.everyone is not None else ""
+    yield Finding("ok", "rules", f"{source}: agents {agents}{everyone}")
+
+
+_WRITE_RULES: Final = "Give attach() a rules file, or name one in OTEL_CHLOE_RULES."
+
+
+def judge_found(rules: Rules, *, own: bool = False) -> Iterator[Finding]:
+    """Whether the models that the rules name can be asked. No model is asked for it."""
+    models = sorted({each.model for each in rules.expectations if each.model} | {rules.judge.model or ""} - {""})
+    if not models:
+        yield Finding("ok", "judge", "no lines to judge")
+        return
+    if own:
+        yield Finding("ok", "judge", f"{', '.join(models)}, through a function of the program")
+        return
+    if importlib.util.find_spec("litellm") is None:
+        yield Finding("wrong", "judge", "litellm is not installed", "Install it, or give complete=.")
+        return
+    for model in models:
+        key = next((key for begins, key in KEYS.items() if model.startswith(begins)), None)
+        if key is None:
+            yield Finding("note", "judge", f"{model}: which key it needs is not known here")
+        elif os.environ.get(key):
+            yield Finding("ok", "judge", f"{model}, by the key in {key}")
+        else:
+            yield Finding("wrong", "judge", f"{model}: {key} is not set", f"Set {key}, or give complete=.")
+
+
+def content_found() -> Iterator[Finding]:
+    """The instrumentations that are installed, and whether they write prompts, arguments and results."""
+    for package, switch in SWITCHES.items():
+        if not _installed(package):
+            continue
+        said = os.environ.get(switch.variable, "").strip()
+        is_on = said.lower() not in switch.off if switch.on is None else said.lower() in switch.on
+        value = f"{switch.variable}={said}" if said else f"{switch.variable} is not set"
+        if is_on:
+            yield Finding("ok", "content", f"{switch.family} writes content ({value})")
+        else:
+            told = "calls are scored, prompts and results are not seen"
+            yield Finding("note", "content", f"{switch.family} writes none ({value}): {told}. {switch.advice}".strip())
+
+
+def _installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def seen_found(rules: Rules, runs: Iterable[Glance], *, where: str) -> Iterator[Finding]:
+    """What the runs have shown, against what the rules name."""
+    known = list(runs)
+    if not known:
+        yield Finding("warn", "runs", f"none {where}", _NO_RUNS)
+        return
+    agents = frozenset[str]().union(*(run.agents for run in known))
+    tools = frozenset[str]().union(*(run.tools for run in known))
+    yield Finding("ok", "runs", f"{len(known)} {where}, of {', '.join(sorted(agents)) or 'agents without a name'}")
+    for said in never_seen(rules, agents, tools):
+        yield Finding("warn", "never seen", said, "Write the name as the spans say it: otel-chloe runs shows them.")
+    for code, count in Counter(code for run in known for code in run.gaps).most_common():
+        hides = code in MAY_HIDE_CALLS
+        fix = "docs/what-counts.md says what closes it."
+        yield Finding("warn" if hides else "note", "gap", f"{code} in {count} of {len(known)} runs", fix)
+
+
+_NO_RUNS: Final = "Let the agent run once; if none comes even then, its instrumentation makes no spans of agents here."

@@ -1,0 +1,157 @@
+"""``Attachment.doctor()``: looks at what scoring is attached to, and says what keeps marks from coming out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry import _logs, metrics
+from opentelemetry.sdk.version import __version__ as sdk_version
+
+from otel_chloe.errors import ConfigError
+from otel_chloe.sinks import is_real
+
+from .checks import content_found, judge_found, rules_found, seen_found
+from .findings import Diagnosis, Finding, diagnosis
+from .provider import find_provider, processors_of
+
+if TYPE_CHECKING:
+    from .attaching import Attachment
+
+_UNKNOWN: Final = "unknown_service"
+
+
+def examine(attachment: Attachment, *, judge_is_own: bool) -> Diagnosis:
+    """All that can be told of an attachment, without a model being asked."""
+    processor = attachment.processor
+    return diagnosis(
+        [
+            *_provider(attachment),
+            *_sampler(attachment.provider),
+            *_processors(attachment),
+            *_sink("metrics", "MeterProvider", attachment.meters, metrics.get_meter_provider()),
+            *_sink("events", "LoggerProvider", attachment.loggers, _logs.get_logger_provider()),
+            *rules_found(processor.rules),
+            *judge_found(processor.rules, own=judge_is_own),
+            *content_found(),
+            *seen_found(processor.rules, processor.last_runs, where="scored so far"),
+            *_errors(processor.stats()),
+        ]
+    )
+
+
+def _provider(attachment: Attachment) -> Iterator[Finding]:
+    provider = attachment.provider
+    kind = f"{type(provider).__module__}.{type(provider).__qualname__}"
+    yield Finding("ok", "provider", f"{kind}, SDK {sdk_version}")
+    try:
+        is_global = find_provider() is provider
+    except ConfigError:
+        is_global = False
+    if not is_global:
+        yield Finding("note", "provider", "it is not the global one: spans of the global one are not scored")
+    service = getattr(getattr(provider, "resource", None), "attributes", {}).get("service.name")
+    if service is None or str(service).startswith(_UNKNOWN):
+        yield Finding("warn", "service", "it has no name", "Set OTEL_SERVICE_NAME, so that scores can be told apart.")
+    else:
+        yield Finding("ok", "service", str(service))
+
+
+def _sampler(provider: Any) -> Iterator[Finding]:
+    sampler = getattr(provider, "sampler", None)
+    if sampler is None:
+        return
+    share = _share(sampler)
+    name = sampler.get_description() if hasattr(sampler, "get_description") else type(sampler).__name__
+    if share is None or share >= 1:
+        yield Finding("ok", "sampling", f"{name} hides none of the runs that start here")
+        return
+    yield Finding(
+        "warn",
+        "sampling",
+        f"{name} hides {1 - share:.0%} of all traces: runs in them are not scored, and not counted",
+        "Sample in the collector instead (tail sampling), which sees the marks.",
+    )
+
+
+def _share(sampler: Any) -> float | None:
+    """The share of traces that a sampler keeps, where it says so."""
+    for each in (sampler, getattr(sampler, "_root", None)):
+        rate = getattr(each, "rate", None)
+        if isinstance(rate, int | float):
+            return float(rate)
+        if str(getattr(each, "get_description", str)()).startswith("AlwaysOff"):
+            return 0.0
+    return None
+
+
+def _processors(attachment: Attachment) -> Iterator[Finding]:
+    exporters = 0
+    for each in processors_of(attachment.provider):
+        if each is attachment.processor:
+            continue
+        exporter = getattr(each, "span_exporter", None) or getattr(
+            getattr(each, "_batch_processor", None), "_exporter", None
+        )
+        exporters += exporter is not None
+        yield Finding("ok", "spans", f"{type(each).__name__}{_to(exporter)}")
+    if attachment.processor not in list(processors_of(attachment.provider)):
+        fix = "Call attach() after the last call that sets telemetry up."
+        yield Finding("wrong", "scoring", "the processor is not in the provider any more", fix)
+    if not exporters:
+        fix = "Add a span processor with an exporter; without it marks on spans go nowhere."
+        yield Finding("warn", "spans", "no exporter of spans was found", fix)
+
+
+def _sink(what: str, kind: str, given: Any, known: Any) -> Iterator[Finding]:
+    """Where metrics or events go: to the given provider, else to the global one."""
+    provider = given or (known if is_real(known) else None)
+    if provider is None:
+        fix = f'attach(…, otlp="http://localhost:4318") sends them, or set a {kind}.'
+        yield Finding("warn", what, f"they go nowhere: there is no {kind}", fix)
+        return
+    ends = [_to(exporter) for exporter in _exporters(provider)]
+    name = type(provider).__name__
+    if ends:
+        yield Finding("ok", what, f"{name}{''.join(ends)}")
+    else:
+        yield Finding(
+            "warn", what, f"{name} sends nothing on", f"Give the {kind} a reader or processor with an exporter."
+        )
+
+
+def _exporters(provider: Any) -> Iterator[Any]:
+    """What the readers of a meter provider and the processors of a logger provider send to, or they themselves."""
+    readers: Any = getattr(provider, "_metric_readers", None) or getattr(
+        getattr(provider, "_sdk_config", None), "metric_readers", ()
+    )
+    multi: Any = getattr(provider, "_multi_log_record_processor", None)
+    for each in (*readers, *_tuple(multi)):
+        batch = getattr(each, "_batch_processor", None)
+        yield getattr(each, "_exporter", None) or getattr(batch, "_exporter", None) or each
+
+
+def _tuple(multi: Any) -> tuple[Any, ...]:
+    return tuple(getattr(multi, "_log_record_processors", ()))
+
+
+def _to(exporter: Any) -> str:
+    if exporter is None:
+        return ""
+    endpoint = getattr(exporter, "_endpoint", None)
+    return f" -> {type(exporter).__name__}" + (f" {_without_login(endpoint)}" if isinstance(endpoint, str) else "")
+
+
+def _without_login(url: str) -> str:
+    """An address without a name and password in it."""
+    scheme, found, rest = url.partition("://")
+    return f"{scheme}{found}{rest.rpartition('@')[2]}" if found else url.rpartition("@")[2]
+
+
+def _errors(stats: dict[str, int]) -> Iterator[Finding]:
+    for name, count in stats.items():
+        if name.startswith("errors.") and count:
+            fix = "The log of otel_chloe says what it was."
+            yield Finding("warn", "errors", f"{name.removeprefix('errors.')}: {count}", fix)
+    if not stats.get("errors"):
+        yield Finding("ok", "errors", "none")
