@@ -13,7 +13,17 @@ from otel_chloe.kit import CodeScorer
 from otel_chloe.scorers import calls
 
 PAGES = ["docs/scorers.md", "docs/writing-scorers.md"]
-NOT_SCORERS = {"EXPECTATIONS", "JUDGE_OFF", "Due", "due", "kept", "outcomes", "outcomes_under", "rules_of", "used_names"}
+NOT_SCORERS = {
+    "EXPECTATIONS",
+    "JUDGE_OFF",
+    "Due",
+    "due",
+    "kept",
+    "outcomes",
+    "outcomes_under",
+    "rules_of",
+    "used_names",
+}
 
 
 @pytest.mark.parametrize(
