@@ -21,7 +21,8 @@ from otel_chloe import (
     gaps,
     score,
 )
-from otel_chloe.kit import as_scorer
+from otel_chloe.kit import as_scorer, context_of
+from otel_chloe.kit.context import own_copy
 
 RUN = Run(prompt="P", output="o", tool_calls=[ToolCall("look", {"site": "a"}, ok=True)])
 
@@ -269,3 +270,53 @@ def test_a_partial_of_a_scorer_keeps_what_was_defined():
     [mark] = score(RUN, [functools.partial(count, of="other")])
 
     assert (mark.name, mark.score, mark.passed) == ("count", 0, True)
+
+
+def test_the_arguments_of_a_ready_made_scorer_are_checked_at_definition():
+    from otel_chloe.scorers import max_calls
+
+    for words, message in (
+        ({"limit": "10"}, "limit: '10' is no number"),
+        ({"most": 10}, "does not take its arguments"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            Scorer.code(functools.partial(max_calls, **words))
+    with pytest.raises(ConfigError, match="limit: a parameter that nothing is known for"):
+        score(RUN, [max_calls])
+
+
+def test_a_scorers_copy_of_a_run_is_equal_to_it_and_its_own():
+    deep = {"a": [1, {"b": (2, [3])}], "s": {4}}
+    deep["self"] = deep["a"]
+    inner = Run(agent="b", tool_calls=[ToolCall("c", deep, [deep], ok=True, call_id="1", start_ns=5)])
+    run = Run(tool_calls=[*RUN.tool_calls, *inner.tool_calls], sub_runs=[inner], input=deep)
+    copied = own_copy(context_of(run)).run
+
+    assert copied == run
+    assert type(copied.tool_calls[1]) is ToolCall
+    assert copied.tool_calls[1] is copied.sub_runs[0].tool_calls[0]
+    assert copied.tool_calls[1].arguments["a"][1] is not deep["a"][1]
+    assert copied.tool_calls[1].arguments["s"] is not deep["s"]
+
+
+def test_a_function_that_calls_its_first_parameter_self_is_one():
+    [mark] = score(RUN, [lambda self: self.output])
+
+    assert mark.value == "o"
+
+
+def test_a_method_without_its_object_is_refused():
+    for scorer in (Grader.decorated, Grader.grade):
+        with pytest.raises(ConfigError, match="self: a parameter that nothing is known for"):
+            score(RUN, [scorer])
+
+
+def test_a_version_takes_no_time_however_much_a_function_refers_to():
+    def made():
+        functions = []
+        a, b, c, d = ((lambda ctx: (a, b, c, d, functions, table)) for _ in range(4))
+        functions += [a, b, c, d] * 1_000
+        table = {n: [n] * 100 for n in range(10_000)}
+        return a
+
+    assert Scorer.code(made(), name="s").version == Scorer.code(made(), name="s").version

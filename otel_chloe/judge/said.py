@@ -13,7 +13,9 @@ _QUOTED: Final = 200
 """Characters of an answer that are quoted where it cannot be read."""
 _LONGEST_LABEL: Final = 200
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_ALONE: Final = re.compile(rf"(?<![\w.,/:%$€£#-])({_NUMBER.pattern})(?![\w/%,:]|\.[0-9])")
+_OF_MORE: Final = r"\w|:|\s*(?:[%/]|percent\b|per cent\b|out of\b|of\b)|[.,][0-9]"
+"""What follows a number that is not meant as it stands: 50%, 8/10, 8 of 10, 12:30, "Step 3: …"."""
+_ALONE: Final = re.compile(rf"(?<![\w.,/%$€£#-])(?<![0-9]:)({_NUMBER.pattern})(?!{_OF_MORE})")
 _DIGITS: Final = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*|\d")
 _FENCED: Final = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 _WORDS: Final = {"true": True, "yes": True, "pass": True, "false": False, "no": False, "fail": False}
@@ -56,7 +58,7 @@ def _read(text: str, of_text: Callable[[str], _Value | None], wanted: Callable[[
         value = of_text(text)
     else:
         fitting = [value for value in held.values() if wanted(value)]
-        value = of_text(json.dumps(fitting[0])) if len(fitting) == 1 else None
+        value = of_text(json.dumps(fitting[0]) if fitting else text) if len(fitting) < 2 else None
     if value is None:
         raise Unclear(f"the judge's answer is not {what}: {_quoted(text)}")
     return value

@@ -46,8 +46,10 @@ def binding_of(function: Callable[..., Any], name: str) -> Binding:
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C have none
-        return WHOLE
+    except (TypeError, ValueError) as error:
+        if isinstance(function, functools.partial) and _has_signature(function.func):
+            raise ConfigError(f"scorer {name}: it does not take its arguments: {error}.") from None
+        return WHOLE  # some functions written in C have none
     bound = function.keywords if isinstance(function, functools.partial) else {}
     free = [each for each in parameters if each.name not in bound]
     if any(each.name in _KNOWN and each.kind not in _VARIADIC for each in free):
@@ -57,8 +59,18 @@ def binding_of(function: Callable[..., Any], name: str) -> Binding:
 
 def is_method(function: Callable[..., Any]) -> bool:
     """Whether it stands in the body of a class, where it takes an object first."""
-    code = function.__code__ if inspect.isfunction(function) else None
-    return code is not None and code.co_argcount > 0 and code.co_varnames[0] in {"self", "cls"}
+    if not inspect.isfunction(function) or function.__code__.co_argcount == 0:
+        return False
+    above, dot, _ = function.__qualname__.rpartition(".")
+    return bool(dot) and not above.endswith("<locals>") and function.__code__.co_varnames[0] in {"self", "cls"}
+
+
+def _has_signature(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _part(name: str, context: ScorerContext) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, cast
 
 from otel_chloe.run import Run, ToolCall
@@ -83,11 +83,23 @@ def _own_run(run: Run, seen: dict[int, Any]) -> Run:
     return replace(run, tool_calls=calls, sub_runs=subs, input=_own(run.input, seen), resource=_own(run.resource, seen))
 
 
+class _OpenCall:
+    """A call while it is copied: filling a frozen one takes ten times as long, and a run may have thousands."""
+
+    __slots__ = tuple(each.name for each in fields(ToolCall))
+
+
 def _own_call(call: ToolCall, seen: dict[int, Any]) -> ToolCall:
-    if id(call) in seen:
-        return cast("ToolCall", seen[id(call)])
+    known = id(call)
+    if known in seen:
+        return cast("ToolCall", seen[known])
     arguments, result = _own(call.arguments, seen), _own(call.result, seen)
-    same = arguments is call.arguments and result is call.result
-    return cast(
-        "ToolCall", seen.setdefault(id(call), call if same else replace(call, arguments=arguments, result=result))
-    )
+    if arguments is call.arguments and result is call.result:
+        return cast("ToolCall", seen.setdefault(known, call))
+    copied: Any = _OpenCall()
+    for name in _OpenCall.__slots__:
+        setattr(copied, name, getattr(call, name))
+    copied.arguments, copied.result = arguments, result
+    copied.__class__ = ToolCall
+    seen[known] = copied
+    return cast("ToolCall", copied)

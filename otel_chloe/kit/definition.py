@@ -11,7 +11,9 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import checked_choice, checked_items, checked_text
 from otel_chloe.kit.binding import Binding, binding_of, is_method
+from otel_chloe.kit.context import ScorerContext
 from otel_chloe.kit.version import checked_version, hash_of
+from otel_chloe.run import Run
 
 ValueType: TypeAlias = Literal["numeric", "boolean", "categorical"]
 Direction: TypeAlias = Literal["higher_is_better", "lower_is_better", "none"]
@@ -19,6 +21,7 @@ Message: TypeAlias = dict[str, str]
 
 VALUE_TYPES: Final[tuple[ValueType, ...]] = get_args(ValueType)
 DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
+READY_MADE: Final = "otel_chloe.scorers."
 INPUTS: Final = ("input", "output", "expected", "metadata", "run", "trace")
 """What a scorer may require. ``trace`` is another word for the run."""
 
@@ -86,6 +89,16 @@ class CodeScorer(Definition):
         object.__setattr__(self, "binding", binding)
         object.__setattr__(self, "declared", checked_version(self.declared, self.name))
         object.__setattr__(self, "version", self.declared or hash_of(*self.weighed(), self.function))
+        if self.is_ready_made:
+            binding.call(self.function, ScorerContext(run=Run()))  # wrong arguments are met here, and not run by run
+
+    @property
+    def is_ready_made(self) -> bool:
+        """Whether the function is one of ours, which changes nothing that it is given."""
+        function: Any = self.function
+        while isinstance(function, functools.partial):
+            function = function.func
+        return str(getattr(function, "__module__", "")).startswith(READY_MADE)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -179,6 +192,8 @@ def as_scorer(given: object) -> AnyScorer:
             f"{given!r} is no scorer. Pass a function of the run, Scorer.code(...) or Scorer.llm_judge(...); "
             "rules for calls are scored by a function of yours: lambda run: calls(run, rules)."
         )
+    if is_method(given):
+        binding_of(given, function_name(given))
     return CodeScorer(name=function_name(given), function=given)
 
 

@@ -179,7 +179,9 @@ def _of_mark(mark: Mark, owner: Definition | None) -> Outcome:
 
 
 def plain_value(value: Any) -> Any:
-    """A scalar of numpy's as Python's own; anything else as it is."""
+    """A scalar of numpy's as Python's own, and a text as nothing but a text; anything else as it is."""
+    if isinstance(value, str):
+        return str.__str__(value)
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()
     return value

@@ -52,7 +52,7 @@ def called(scorer: CodeScorer, context: ScorerContext) -> object:
     missing = lacking(scorer, context)
     if missing is not None:
         return missing
-    seen = context if _is_ours(scorer) else own_copy(_needed(scorer, context))
+    seen = context if scorer.is_ready_made else own_copy(_needed(scorer, context))
     try:
         return scorer.binding.call(scorer.function, seen)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything, and harms nobody
@@ -110,10 +110,3 @@ def _needed(scorer: CodeScorer, context: ScorerContext) -> ScorerContext:
     """The context without a run that the function does not take: copying one costs."""
     takes = {*scorer.binding.by_position, *scorer.binding.by_name}
     return context if takes & {CONTEXT, "run"} else replace(context, run=None)
-
-
-def _is_ours(scorer: CodeScorer) -> bool:
-    function: Any = scorer.function
-    while hasattr(function, "func"):
-        function = function.func
-    return str(getattr(function, "__module__", "")).startswith("otel_chloe.")

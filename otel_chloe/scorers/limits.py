@@ -96,22 +96,6 @@ def no_loops(run: Run, *, times: int = 3, tool: str | None = None) -> Mark | Uns
     return unseen(name, run) or kept(name, used(run.tool_calls))
 
 
-@Scorer.code(direction="lower_is_better", value_type="numeric")
-def tool_error_rate(run: Run) -> Mark | Unscored:
-    """The share of the run's tool calls that failed, from 0 to 1; lower is better.
-
-    Calls of which it is not known whether they failed are not counted. Unscored where none is known.
-    """
-    name = "tool_error_rate"
-    hidden = unseen(name, run)
-    known = [call for call in run.tool_calls if call.ok is not None]
-    if hidden is not None or not known:
-        return hidden or _no_rate(name, run)
-    failed = [call.name for call in known if not call.ok]
-    reason = f"{len(failed)} of {len(known)} calls failed{f': {listed(failed)}' if failed else ''}."
-    return Mark(len(failed) / len(known), reason, name=name, value=len(failed) / len(known))
-
-
 def _no_rate(name: str, run: Run) -> Unscored:
     if run.tool_calls:
         return unknown(name, "cannot tell which calls failed")
@@ -134,3 +118,19 @@ def _within(name: str, run: Run, known: float | None, limit: float, what: str) -
     if not run.complete or any(gap.code in _PARTIAL for gap in run.gaps):
         return Unscored(f"{known:g} {what} were seen, but the run is incomplete", name=name, error="incomplete")
     return kept(name, f"{known:g} {what}, of {most:g} at most.")
+
+
+@Scorer.code(direction="lower_is_better", value_type="numeric")
+def tool_error_rate(run: Run) -> Mark | Unscored:
+    """The share of the run's tool calls that failed, from 0 to 1; lower is better.
+
+    Calls of which it is not known whether they failed are not counted. Unscored where none is known.
+    """
+    name = "tool_error_rate"
+    hidden = unseen(name, run)
+    known = [call for call in run.tool_calls if call.ok is not None]
+    if hidden is not None or not known:
+        return hidden or _no_rate(name, run)
+    failed = [call.name for call in known if not call.ok]
+    reason = f"{len(failed)} of {len(known)} calls failed{f': {listed(failed)}' if failed else ''}."
+    return Mark(len(failed) / len(known), reason, name=name, value=len(failed) / len(known))
