@@ -77,7 +77,7 @@ def added(base: Any, more: Any) -> Any:
     """Both rules in one: their lists joined, each item once. What ``base`` says else stays, so nothing is relaxed."""
     if base is None or more is None:
         return more if base is None else base
-    kind = cast("type[Any]", type(base))
+    kind: Any = type(base)
     joined = {name: (*getattr(base, name), *getattr(more, name)) for name in LISTS[kind]}
     others = {name: getattr(base, name) for name in (field.name for field in fields(kind)) if name not in joined}
     if kind is ExpectedOutcome:
