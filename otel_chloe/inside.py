@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Final, cast
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome, snake_keys
 
-LISTS: Final = {
-    ExpectedCalls: ("must_call", "must_not_call", "at_most_once"),
-    ExpectedOutcome: ("should", "should_not"),
-}
-"""What is joined where two are added; of all else the one that stood first holds."""
 MOST_BYTES: Final = 65_536
 """The longest text that is read: what spans carry is not to be trusted."""
 
@@ -36,8 +31,8 @@ class Inside:
     def within(self, inner: Inside) -> Inside:
         """This with what a block inside adds: rules are joined, of the other values the inner ones win."""
         return Inside(
-            calls=added(self.calls, inner.calls),
-            outcome=added(self.outcome, inner.outcome),
+            calls=added_calls(self.calls, inner.calls),
+            outcome=added_outcome(self.outcome, inner.outcome),
             input=self.input if inner.input is None else inner.input,
             expected=self.expected if inner.expected is None else inner.expected,
             metadata={**(self.metadata or {}), **(inner.metadata or {})} or None,
@@ -73,18 +68,28 @@ class Inside:
 KEYS: Final = tuple(field.name for field in fields(Inside))
 
 
-def added(base: Any, more: Any) -> Any:
-    """Both rules in one: their lists joined, each item once. What ``base`` says else stays, so nothing is relaxed."""
+def added_calls(base: ExpectedCalls | None, more: ExpectedCalls | None) -> ExpectedCalls | None:
+    """Both in one: their lists joined. What ``base`` says else stays, so nothing is relaxed."""
     if base is None or more is None:
         return more if base is None else base
-    kind: Any = type(base)
-    joined = {name: (*getattr(base, name), *getattr(more, name)) for name in LISTS[kind]}
-    others = {name: getattr(base, name) for name in (field.name for field in fields(kind)) if name not in joined}
-    if kind is ExpectedOutcome:
-        told = [text for text in dict.fromkeys((base.situation, more.situation)) if text]
-        others["situation"] = "\n".join(told) or None
-        joined = {name: tuple(dict.fromkeys(lines)) for name, lines in joined.items()}
-    return kind(**joined, **others)
+    return replace(
+        base,
+        must_call=(*base.must_call, *more.must_call),
+        must_not_call=(*base.must_not_call, *more.must_not_call),
+        at_most_once=(*base.at_most_once, *more.at_most_once),
+    )
+
+
+def added_outcome(base: ExpectedOutcome | None, more: ExpectedOutcome | None) -> ExpectedOutcome | None:
+    """Both in one: their lines joined, each once, and both situations."""
+    if base is None or more is None:
+        return more if base is None else base
+    told = [text for text in dict.fromkeys((base.situation, more.situation)) if text]
+    return ExpectedOutcome(
+        situation="\n".join(told) or None,
+        should=tuple(dict.fromkeys((*base.should, *more.should))),
+        should_not=tuple(dict.fromkeys((*base.should_not, *more.should_not))),
+    )
 
 
 def _plain(value: Any) -> Any:

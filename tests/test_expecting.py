@@ -15,7 +15,7 @@ from judge_script import Judge, checks
 
 from otel_chloe import ConfigError, ExpectedCalls, ExpectedOutcome, Run, ToolCall, calls, expecting
 from otel_chloe.config import load_rules
-from otel_chloe.inside import Inside, added
+from otel_chloe.inside import Inside, added_calls
 from otel_chloe.scorers import outcomes
 
 MORE = {"mustCall": ["restart_site"]}
@@ -283,7 +283,7 @@ runs = st.builds(
 @given(runs, expected_calls, expected_calls)
 def test_a_run_that_breaks_a_rule_breaks_it_with_more_added(run, base, more):
     if calls(run, base).state == "scored" and calls(run, base).score == 0:
-        assert calls(run, added(base, more)).score == 0
+        assert calls(run, added_calls(base, more)).score == 0
 
 
 @given(

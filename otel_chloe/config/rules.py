@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from otel_chloe.config.settings import Settings
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
-from otel_chloe.inside import Inside, added
+from otel_chloe.inside import Inside, added_calls, added_outcome
 
 Severity: TypeAlias = Literal["page", "ticket", "none"]
 """How much a broken rule matters: a label on metrics, for alerts. ``none`` is a rule on trial."""
@@ -101,8 +101,10 @@ def with_inside(rules: AgentRules | None, inside: Inside, *, agent: str | None, 
     expectations = held.expectations
     if inside.outcome is not None:
         base = expectations or Expectations()
-        expectations = replace(base, outcome=added(base.outcome, inside.outcome), model=base.model or model)
-    return replace(held, calls=added(held.calls, inside.calls), expectations=expectations)
+        expectations = replace(
+            base, outcome=added_outcome(base.outcome, inside.outcome) or base.outcome, model=base.model or model
+        )
+    return replace(held, calls=added_calls(held.calls, inside.calls), expectations=expectations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
