@@ -16,3 +16,9 @@ def before_exit_handlers(flush: Callable[[], object]) -> None:
     """
     with suppress(AttributeError, RuntimeError):
         threading._register_atexit(flush)  # type: ignore[attr-defined] # noqa: SLF001
+
+
+def others_go_on() -> bool:
+    """Whether the interpreter's exit will wait for other threads yet."""
+    this = threading.current_thread()
+    return any(not each.daemon and each is not this for each in threading.enumerate())

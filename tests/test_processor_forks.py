@@ -1,7 +1,4 @@
-"""Forks of a process whose other threads run agents without a pause. Only `make nightly` runs this.
-
-Known to hang now and then on a loaded machine: a child that stops before its first line. The cause is not found yet.
-"""
+"""Forks of a process whose other threads run agents without a pause."""
 
 from __future__ import annotations
 
