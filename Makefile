@@ -27,7 +27,7 @@ help:
 	@echo 'make format     formats, and mends what can be mended'
 	@echo 'make coverage   the tests, with what they do not reach'
 	@echo 'make bench      the benchmarks; ARGS=NAME picks one'
-	@echo 'make nightly    the tests, with 5,000 examples for each property'
+	@echo 'make nightly    the tests with 5,000 examples for each property, exits, kills, memory and pauses'
 	@echo 'make clean      removes the environment and all that was built'
 
 # A stamp is newer than pyproject.toml and uv.lock once its packages are installed, so that pip is not asked again.
@@ -78,7 +78,7 @@ bench: $(STAMPS)/test
 	@for file in benchmarks/$(or $(ARGS),*).py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 nightly: $(STAMPS)/test $(STAMPS)/local-judge
-	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),tests $(wildcard tests/nightly_*.py))
+	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),-rP tests $(wildcard tests/nightly_*.py tests/nightly/nightly_*.py))
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

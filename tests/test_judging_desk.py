@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -46,7 +47,8 @@ class Office:
         )
 
     def _done(self, job: Job, outcome: Outcome) -> None:
-        self.done.append((asyncio.get_running_loop().time(), job, outcome))
+        loop = asyncio._get_running_loop()
+        self.done.append((loop.time() if loop else 0.0, job, outcome))
 
     def states(self) -> list[str]:
         """Each job's state or error, in the order of the jobs."""
@@ -250,3 +252,72 @@ def test_what_is_given_up_has_an_outcome_too():
 
     assert office.states() == ["deadline"] * 3
     assert office.done[-1][0] <= 6.0
+
+
+def test_a_provider_that_asks_for_hours_does_not_keep_jobs_beyond_their_deadline():
+    office = Office(failing(1, error="rate_limit", retry=True, retry_after_s=7_200.0), concurrency=1, deadline_s=120.0)
+
+    run_jumping(office.all(3))
+
+    assert office.states() == ["deadline"] * 3
+    assert max(when for when, _, _ in office.done) <= 121.0
+
+
+def test_a_wait_is_for_what_was_offered_before_it_and_not_for_what_comes_on_top():
+    office = Office(answering())
+    jobs = [Job(what=n, name="x", model="m", size=1) for n in range(3)]
+    assert office.desk.offer(jobs[0]) is None
+    waits, found = threading.Event(), []
+
+    def wait() -> None:
+        waits.set()
+        found.append(office.desk.idle(20.0))
+
+    thread = threading.Thread(target=wait)
+    with office.desk._changed:  # so that the wait begins before more is offered
+        thread.start()
+        waits.wait(20.0)
+    while not office.desk._changed._waiters and thread.is_alive():
+        pass
+    assert office.desk.offer(jobs[1]) is None
+    office.desk._finish(jobs[0], Mark(1.0, "fine", name="x"))
+    thread.join(20.0)
+
+    assert found == [True]
+    assert not office.desk.idle(0)
+
+
+def test_a_call_that_cancels_itself_fails_its_own_job():
+    async def answer(_: Ask) -> Reply:
+        raise asyncio.CancelledError
+
+    office = Office(answer)
+    run_jumping(office.all(2))
+
+    assert office.states() == ["CancelledError", "CancelledError"]
+
+
+def test_a_closed_desk_says_that_the_process_ends():
+    office = Office(answering())
+    office.desk.close()
+
+    refused = office.desk.offer(Job(what=0, name="x", model="m", size=1))
+
+    assert refused is not None
+    assert refused.error == "deadline"
+    assert office.desk.idle(0)
+
+
+def test_what_was_given_up_from_outside_has_one_outcome_whatever_comes_of_it():
+    async def work() -> Office:
+        office = Office(answering(5.0), concurrency=1)
+        loop = asyncio.get_running_loop()
+        loop.call_later(1.0, office.desk.abandon)
+        await office.all(3)
+        await asyncio.sleep(60.0)
+        return office
+
+    office = run_jumping(work())
+
+    assert sorted(job.what for _, job, _ in office.done) == [0, 1, 2]
+    assert office.states() == ["deadline"] * 3

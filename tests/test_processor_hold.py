@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agent_app import App
 from judge_script import JUDGED, Judge, Stuck, checks
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -168,3 +168,47 @@ def _until(true: Callable[[], object]) -> None:
             return
         tick.wait(0.01)
     raise AssertionError("never came true")
+
+
+def test_a_processor_that_raises_keeps_no_other_span_back():
+    class Raising(SpanProcessor):
+        def __init__(self) -> None:
+            self.got = 0
+
+        def on_end(self, span: ReadableSpan) -> None:
+            self.got += span.name == ROOT
+            raise KeyError("odd")
+
+    judge = Stuck()
+    app = App(JUDGED, complete=judge, errors=None)
+    raising = Raising()
+    app.provider = TracerProvider(shutdown_on_exit=False)
+    app.provider.add_span_processor(app.processor)
+    holding = app.processor.hold(raising)
+    app.provider.add_span_processor(holding)
+    app.tracer = app.provider.get_tracer("app")
+    with app:
+        for _ in range(3):
+            app.start_agent().end()
+        assert raising.got == 0
+        holding.force_flush(100)
+
+        assert raising.got == 3
+        judge.let_go.set()
+
+
+def test_a_span_that_comes_in_the_middle_of_a_shutdown_is_handed_on():
+    """The shutdown has looked at what is held, when another thread that saw it coming holds one more."""
+    with Holding(complete=Judge()) as app:
+        holding = app.provider._active_span_processor._span_processors[-1]
+        tree_of = holding._tree_of
+
+        def shut_meanwhile(span: ReadableSpan):
+            tree = tree_of(span)
+            holding._shut = tree is not None
+            return tree
+
+        holding._tree_of = shut_meanwhile
+        app.run("check_site")
+
+        assert len(app.exported()) == 1

@@ -307,3 +307,33 @@ def test_a_child_starts_clean_where_fork_was_not_announced(ledger, health):
     assert (ledger.taken, forked) == (["child's"], [1])
     ledger.free.set()
     assert worker.shutdown(LONG_S)
+
+
+def test_ctrl_c_in_the_middle_of_the_start_leaves_the_next_a_thread(worker, ledger):
+    class Interrupted(dict):
+        """Ctrl-C comes when the slot is taken, before anybody could have seen it."""
+
+        def setdefault(self, key, default=None):
+            super().setdefault(key, default)
+            raise KeyboardInterrupt
+
+    slot = worker._process.thread
+    slot._held = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        worker.hand_over("first")
+    slot._held = dict(slot._held)
+    worker.hand_over("second")
+
+    assert worker.flush(LONG_S)
+    assert ledger.taken == ["first", "second"]
+
+
+def test_an_exit_is_over_in_its_time_in_a_forked_process_of_a_forked_process_too(worker, ledger, health):
+    """Each has its parents' exit handlers beside its own: the first that comes does it all."""
+    worker.hand_over(1)
+    assert worker.flush(LONG_S)
+    before = len(ledger.closed)
+    worker._before_exit()
+    worker._before_exit()
+
+    assert len(ledger.closed) == before + 1

@@ -31,7 +31,7 @@ class Gateway:
             text = await self._answer(ask)
         except JudgeError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # sys.exit() there is no reason to end the loop
             raise _failed(error) from error
         if not isinstance(text, str):
             message = f"complete= returned {type(text).__name__}. Return the model's answer as a str."

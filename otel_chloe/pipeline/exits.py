@@ -5,6 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Final
+
+LAST_S: Final = 1.0
+"""Of an exit's time, the most that is kept for the marks of what is given up."""
 
 
 def before_exit_handlers(flush: Callable[[], object]) -> None:
@@ -16,3 +20,14 @@ def before_exit_handlers(flush: Callable[[], object]) -> None:
     """
     with suppress(AttributeError, RuntimeError):
         threading._register_atexit(flush)  # type: ignore[attr-defined] # noqa: SLF001
+
+
+def others_go_on() -> bool:
+    """Whether the interpreter's exit will wait for other threads yet."""
+    this = threading.current_thread()
+    return any(not each.daemon and each is not this for each in threading.enumerate())
+
+
+def reserve(seconds: float) -> float:
+    """Of the time that an exit has, what is kept for the marks of what is given up: a quarter, a second at most."""
+    return min(LAST_S, seconds / 4)

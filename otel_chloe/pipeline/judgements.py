@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from sys import getsizeof
 from typing import Any, Final, cast
 
 from otel_chloe.config import Rules
@@ -22,7 +23,7 @@ from otel_chloe.sinks import Origin
 
 SAMPLED_OUT: Final = "sampled_out"
 _OBJECT: Final = 64
-"""Bytes that any value takes, beside its text."""
+"""Bytes that any value takes that is no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,16 @@ class Judgements:
         return self._thread.size
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until everything is judged. False if that took too long."""
+        """Waits until everything that is due by now is judged. False if that took too long."""
         return self._thread.idle(timeout_s)
 
-    def give_up(self) -> None:
-        """Ends what is left as unscored."""
-        self._thread.give_up()
+    def give_up(self, timeout_s: float) -> None:
+        """Ends what is left as unscored, within this time."""
+        self._thread.give_up(timeout_s)
+
+    def close(self) -> None:
+        """Has nothing judged from now on: what comes is unscored."""
+        self._thread.close()
 
     def forked(self) -> None:
         """In a forked process: forgets what its parent has judged."""
@@ -187,7 +192,7 @@ def size_of(run: Run) -> int:
 
 def _size(value: Any) -> int:
     if isinstance(value, str):
-        return _OBJECT + len(value)
+        return getsizeof(value)  # a character takes up to four bytes
     if isinstance(value, dict):
         found = cast("dict[object, object]", value)
         return _OBJECT + sum(_size(key) + _size(each) for key, each in found.items())

@@ -49,7 +49,7 @@ class Process(Generic[T]):
     __slots__ = (
         "_children",
         "_stops",
-        "exit_by",
+        "exit_left_s",
         "exits",
         "gave_up",
         "ident",
@@ -71,8 +71,8 @@ class Process(Generic[T]):
         self.retry_at: float | None = None
         self.woken = False
         self.gave_up = False
-        self.exit_by: float | None = None
-        """By when the interpreter's exit must be over, once it has begun."""
+        self.exit_left_s: float | None = None
+        """How long the interpreter's exit may still wait for us, once it has begun."""
         self.exits: list[Callable[[], None]] = []
         self._stops: dict[str, Request] = {}
         self._children: dict[int, Process[T]] = {}

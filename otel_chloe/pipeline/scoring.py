@@ -237,7 +237,8 @@ class Pipeline:
             return
         try:
             self._on_mark(run, outcome)
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+        # A user's function may raise anything; sys.exit() there would take the marks that come after along.
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             self.health.failed("on_mark", error)
 
     def _forbidden(self, item: Forbidden) -> None:

@@ -17,11 +17,15 @@ class Elsewhere(Protocol):
     """What the work has done elsewhere, on other threads: it comes back to the worker through its queue."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until nothing is under way any more. False if that took too long."""
+        """Waits until what is under way by now is back. False if that took too long."""
         ...
 
-    def give_up(self) -> None:
-        """Ends what is under way: it comes back as it is."""
+    def give_up(self, timeout_s: float) -> None:
+        """Ends what is under way, within this time: it comes back as it is."""
+        ...
+
+    def close(self) -> None:
+        """Takes nothing more, in this process."""
         ...
 
 

@@ -25,7 +25,7 @@ from typing import Final, Generic, TypeVar
 from otel_chloe.health import Health
 
 from .context import in_own_context
-from .exits import before_exit_handlers
+from .exits import LAST_S, before_exit_handlers, others_go_on, reserve
 from .process import Process, Request
 from .weak import weakly
 from .work import Work
@@ -41,8 +41,6 @@ _LEAST_WAIT_S: Final = 0.01
 """Due work that stays due must not keep a core busy."""
 _MOST_WAIT_S: Final = 3_600.0
 """A wake-up with nothing to do is harmless; a wait beyond the platform's maximum raises."""
-_LAST_S: Final = 1.0
-"""Of a shutdown's time, kept for the marks of what is given up."""
 _RETRY_S: Final = 1.0
 """After due work failed, and after a thread could not be started."""
 
@@ -150,10 +148,11 @@ class Worker(Generic[T]):
         if elsewhere is None:
             return True
         left_s = deadline - self._clock()
-        if not elsewhere.wait(left_s - min(_LAST_S, left_s / 4) if last else left_s):
+        last_s = reserve(left_s)
+        if not elsewhere.wait(left_s - last_s if last else left_s):
             if not last:
                 return False
-            elsewhere.give_up()
+            elsewhere.give_up(last_s / 2)
         return self._asked(process, Request(everything=everything), deadline - self._clock())
 
     def _asked(self, process: Process[T], request: Request, timeout_s: float) -> bool:
@@ -171,8 +170,12 @@ class Worker(Generic[T]):
             return False
         deadline = self._clock() + (self._shutdown_s if timeout_s is None else timeout_s)
         try:
-            if self._work.elsewhere is not None and process.stop is None and not process.gave_up:
+            elsewhere = self._work.elsewhere
+            if elsewhere is not None and process.stop is None and not process.gave_up:
                 self._flush(process, deadline - self._clock(), last=True, everything=True)
+                # What threads have begun meanwhile must be back before the queue is shut.
+                elsewhere.close()
+                elsewhere.give_up(min(LAST_S, max(0.0, deadline - self._clock())) / 2)
             asked = Request(everything=True)
             stop = process.ask_to_stop(asked)
             if stop is asked:
@@ -184,9 +187,8 @@ class Worker(Generic[T]):
             process.gave_up = True  # Ctrl-C in the wait: the exit handlers that follow must not wait again
             raise
         process.gave_up = not done
-        for registered in process.exits:
-            atexit.unregister(registered)
-        process.exits = []
+        while process.exits:
+            atexit.unregister(process.exits.pop())
         self._health.write_log()
         return done
 
@@ -210,18 +212,24 @@ class Worker(Generic[T]):
 
     def _before_exit(self) -> None:
         process = self._here()
-        if not process.running or process.stop is not None:
+        # A forked process has its parent's handler beside its own.
+        if not process.running or process.stop is not None or process.exit_left_s is not None:
             return
-        process.exit_by = self._clock() + self._shutdown_s
+        process.exit_left_s = self._shutdown_s
         process.gave_up = True  # the exit handler waits only if this came to its end
+        began = self._clock()
+        # Threads that the interpreter waits for may go on for hours: then it is not the last flush.
+        more = others_go_on()
         with suppress(KeyboardInterrupt):
-            process.gave_up = not self._flush(process, self._shutdown_s, last=True)
+            done = self._flush(process, self._shutdown_s - (reserve(self._shutdown_s) if more else 0), last=not more)
+            process.gave_up = not (done or more)
+        process.exit_left_s -= self._clock() - began
 
     def _at_exit(self) -> None:
-        exit_by = self._here().exit_by
+        left_s = self._here().exit_left_s
         # The second Ctrl-C. The first one ended the program, the next must end the wait.
         with suppress(KeyboardInterrupt):
-            self.shutdown(None if exit_by is None else max(0.0, exit_by - self._clock()))
+            self.shutdown(None if left_s is None else max(reserve(self._shutdown_s), left_s))
 
     # --- the thread --------------------------------------------------------------------------------------------------
 

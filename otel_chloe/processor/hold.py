@@ -98,18 +98,21 @@ class HoldProcessor(SpanProcessor):
         self._inner.shutdown()
 
     def _hold(self, span: ReadableSpan) -> bool:
+        held = False
         try:
             tree = self._tree_of(span) if not self._shut else None
             if tree is None or span.context is None:
                 return False
             self._held[span.context.span_id] = _Held(span, tree, self._clock() + self._seconds)
+            held = True  # from here on somebody hands it on
             while len(self._held) > MOST_HELD:
                 self._release([next(iter(self._held))])
+            if self._shut:  # meanwhile: nobody looks after what is held any more
+                self._release([span.context.span_id])
             self._pipeline.wake()
         except Exception as error:  # noqa: BLE001 - a guard: the span must reach its exporter, held or not
             self._failed("holding a span", error)
-            return span.context is not None and span.context.span_id in self._held
-        return True
+        return held
 
     def _tree_of(self, span: ReadableSpan) -> Tree | None:
         """The tree of a span that has ended and that marks of a judge will stand on, as far as can be told."""
@@ -164,7 +167,10 @@ class HoldProcessor(SpanProcessor):
                 span = marked(span, held.outcomes, reasons=self._reasons)
             except Exception as error:  # noqa: BLE001 - see _hold
                 self._failed("marking a held span", error)
-            self._inner.on_end(span)
+            try:
+                self._inner.on_end(span)
+            except Exception as error:  # noqa: BLE001 - it is anybody's code, and others are to be handed on
+                self._failed("handing on a held span", error)
 
 
 def marked(span: ReadableSpan, outcomes: Sequence[Outcome], *, reasons: bool) -> ReadableSpan:

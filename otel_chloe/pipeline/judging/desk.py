@@ -1,7 +1,7 @@
 """Runs that wait for their judgement, and those that are being judged. Everything lives on one event loop.
 
-Only :meth:`Desk.offer` and :meth:`Desk.idle` are called by other threads: they share counts under a lock, which no
-hook ever takes.
+What other threads call shares the list of open jobs under a lock, which no hook ever takes. Who settles a job there is
+the only one to give its outcome, whatever comes of it elsewhere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from otel_chloe.pipeline.judging.budget import Budget
 from otel_chloe.pipeline.judging.calls import Calls, ModelState, Price
 
 MIB: Final = 1024 * 1024
+ENDED: Final = "the process ended before the judge had answered"
 _WORST: Final = 2_000
 """Characters of an exception's text that a reason quotes."""
 
@@ -44,8 +45,8 @@ class DeskLimits:
 class Job:
     """One judgement that is due.
 
-    ``what`` is the caller's own; ``name`` the scorer's, ``model`` the judge's. ``size`` is what it holds, in bytes,
-    ``since`` the loop's time at which it was offered.
+    ``what`` is the caller's own, another object for each job; ``name`` the scorer's, ``model`` the judge's. ``size`` is
+    what it holds, in bytes, ``since`` the loop's time at which it was offered.
     """
 
     what: Any
@@ -53,6 +54,17 @@ class Job:
     model: str
     size: int
     since: float = 0.0
+
+
+class _Open:
+    """A job that was offered, and whether somebody gives its outcome by now."""
+
+    __slots__ = ("job", "number", "settled")
+
+    def __init__(self, job: Job, number: int) -> None:
+        self.job = job
+        self.number = number
+        self.settled = False
 
 
 class Desk:
@@ -85,31 +97,52 @@ class Desk:
         self._calls = Calls(judge, budget, self._state_of, told, price=limits.price, jitter=jitter)
         self._waiting: dict[str, deque[Job]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._lock = threading.Lock()
-        self._idle = threading.Event()
-        self._idle.set()
-        self._count = self._bytes = 0
+        self._given_up: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._changed = threading.Condition()
+        self._open: dict[int, _Open] = {}  # the oldest first
+        self._offered = self._bytes = 0
+        self._closed = False
 
     # --- called by other threads -------------------------------------------------------------------------------------
 
     def offer(self, job: Job) -> Unscored | None:
         """Takes up a job, which is then given to :meth:`take` on the loop; or says why not."""
-        with self._lock:
-            if self._count >= self._limits.max_runs or self._bytes + job.size > self._limits.max_bytes:
+        with self._changed:
+            if self._closed:
+                return _unscored(job, ENDED, "deadline")
+            if len(self._open) >= self._limits.max_runs or self._bytes + job.size > self._limits.max_bytes:
                 return _unscored(job, "too many runs wait for the judge", "queue_full")
-            self._count += 1
+            self._offered += 1
             self._bytes += job.size
-            self._idle.clear()
+            self._open[id(job.what)] = _Open(job, self._offered)
         return None
 
     def idle(self, timeout_s: float) -> bool:
-        """Waits until nothing waits and nothing is being judged. False if that took too long."""
-        return self._idle.wait(max(0.0, timeout_s))
+        """Waits until every job offered so far has its outcome, whatever comes on top. False if that took too long."""
+        with self._changed:
+            last = self._offered
+            return self._changed.wait_for(lambda: self._oldest() > last, max(0.0, timeout_s))
+
+    def close(self) -> None:
+        """Takes up no more jobs."""
+        with self._changed:
+            self._closed = True
+
+    def abandon(self) -> None:
+        """Gives every open job its outcome from here: for a loop that does not come round to :meth:`give_up`."""
+        with self._changed:
+            jobs = [each.job for each in self._open.values()]
+        for job in jobs:
+            self._finish(job, _unscored(job, ENDED, "deadline"))
 
     @property
     def size(self) -> int:
         """The jobs that wait or are being judged."""
-        return self._count
+        return len(self._open)
+
+    def _oldest(self) -> int:
+        return next((each.number for each in self._open.values()), self._offered + 1)
 
     # --- on the loop -------------------------------------------------------------------------------------------------
 
@@ -120,12 +153,14 @@ class Desk:
 
     def go_on(self) -> None:
         """Starts what may start now, and comes back when more may."""
-        loop = asyncio.get_running_loop()
+        now = asyncio.get_running_loop().time()
         for model, jobs in self._waiting.items():
             state = self._state_of(model)
+            while jobs and now >= jobs[0].since + self._limits.deadline_s:
+                self._finish(job := jobs.popleft(), self._too_late(job))
             while jobs and len(self._tasks) < self._limits.concurrency and state.running < state.pace.allowed:
-                if (wait_s := state.pace.wait_s(loop.time())) > 0:
-                    loop.call_later(wait_s, self.go_on)
+                if (wait_s := state.pace.wait_s(now)) > 0:
+                    self._come_back(min(now + wait_s, jobs[0].since + self._limits.deadline_s))
                     break
                 self._start(jobs.popleft(), state)
 
@@ -136,7 +171,19 @@ class Desk:
                 job = jobs.popleft()
                 self._finish(job, _unscored(job, "the process ended before the judge was asked", "deadline"))
         for task in self._tasks:
+            self._given_up.add(task)
             task.cancel()
+
+    def _come_back(self, at: float) -> None:
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(at, self._back)
+
+    def _back(self) -> None:
+        self._timer = None
+        self.go_on()
 
     def _start(self, job: Job, state: ModelState) -> None:
         state.running += 1
@@ -146,10 +193,11 @@ class Desk:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._given_up.discard(task)
         self.go_on()
 
     async def _judged(self, job: Job, state: ModelState) -> None:
-        outcome: Outcome = _unscored(job, "the process ended before the judge had answered", "deadline")
+        outcome: Outcome = _unscored(job, ENDED, "deadline")
         try:
             outcome = await self._outcome(job)
         finally:
@@ -163,19 +211,32 @@ class Desk:
         except Refused as refused:
             return _unscored(job, str(refused), refused.error)
         except (TimeoutError, asyncio.TimeoutError):
-            return _unscored(job, f"no judgement within {self._limits.deadline_s:g} s", "deadline")
+            return self._too_late(job)
+        except asyncio.CancelledError:
+            if asyncio.current_task() in self._given_up:
+                raise
+            # Not by us: a user's way to the model cancelled itself.
+            return Failed("the judge's call was cancelled", name=job.name, error="CancelledError")
         except Exception as error:  # noqa: BLE001 - a guard: a scorer may be anybody's code, and one job is one job
             return Failed(f"{type(error).__name__}: {error}"[:_WORST], name=job.name, error=type(error).__name__)
 
+    def _too_late(self, job: Job) -> Unscored:
+        return _unscored(job, f"no judgement within {self._limits.deadline_s:g} s", "deadline")
+
     def _finish(self, job: Job, outcome: Outcome) -> None:
+        key = id(job.what)
+        with self._changed:
+            found = self._open.get(key)
+            if found is None or found.settled:
+                return
+            found.settled = True
         try:
             self._done(job, outcome)
         finally:
-            with self._lock:
-                self._count -= 1
+            with self._changed:
+                del self._open[key]
                 self._bytes -= job.size
-                if not self._count:
-                    self._idle.set()
+                self._changed.notify_all()
 
     def _state_of(self, model: str) -> ModelState:
         state = self._states.get(model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -54,20 +55,26 @@ class JudgeThread:
             loop = self.start()
         except RuntimeError as error:
             return Unscored(f"{_NOT_STARTED}: {error}", name=job.name, error="judge_off")
+        job = replace(job, since=loop.time())
         refused = self._desk.offer(job)
         if refused is None:
-            loop.call_soon_threadsafe(self._desk.take, replace(job, since=loop.time()))
+            loop.call_soon_threadsafe(self._desk.take, job)
         return refused
 
     def idle(self, timeout_s: float) -> bool:
-        """Waits until every job has its outcome. False if that took too long."""
+        """Waits until every job offered so far has its outcome. False if that took too long."""
         return self._desk.idle(timeout_s)
 
-    def give_up(self, timeout_s: float = 1.0) -> bool:
-        """Ends what is left as unscored. False if even that took too long."""
+    def give_up(self, timeout_s: float) -> None:
+        """Ends what is left as unscored: on the loop, or, where that is stuck for so long, without it."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._desk.give_up)
-        return self._desk.idle(timeout_s)
+        if not self._desk.idle(timeout_s):
+            self._desk.abandon()
+
+    def close(self) -> None:
+        """Takes up no more jobs."""
+        self._desk.close()
 
     def forked(self) -> None:
         """In a forked process: forgets the parent's thread and its jobs."""
@@ -77,4 +84,7 @@ class JudgeThread:
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
-    loop.run_forever()
+    while True:
+        # A user's way to the model may raise what ends a loop (sys.exit), or stop it: other jobs wait for theirs.
+        with suppress(SystemExit, KeyboardInterrupt):
+            loop.run_forever()

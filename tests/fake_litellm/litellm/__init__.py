@@ -133,6 +133,12 @@ async def keyless(what, content, settings):
     return os.environ["FAKE_API_KEY"]
 
 
+async def met(what, content, settings):
+    """A verdict on one line, after so many seconds."""
+    await asyncio.sleep(float(what))
+    return json.dumps({"checks": [{"id": 1, "expectation": "", "why": "so it is", "evidence": None, "met": True}]})
+
+
 DO = {
     "echo": echo,
     "settings": settings,
@@ -151,4 +157,5 @@ DO = {
     "long": long,
     "picky": picky,
     "keyless": keyless,
+    "met": met,
 }
