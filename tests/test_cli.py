@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from small_recordings import agent, model, simple_run, span, tool, written
+from small_recordings import agent, bad, model, simple_run, span, tool, written
 
 from otel_chloe.cli import main
 
@@ -20,11 +20,6 @@ RUN_KEYS = [
     "sub_runs",
 ]  # fmt: skip
 CALL_KEYS = ["name", "raw_name", "arguments", "result", "ok", "error", "agent", "ran", "source"]
-
-
-@pytest.fixture
-def recording(tmp_path):
-    return written(tmp_path / "spans.jsonl", *simple_run(1, tools=("check_site", "restart_site")))
 
 
 @pytest.fixture
@@ -247,11 +242,6 @@ def test_lines_are_no_longer_than_110_columns(tmp_path, capsys):
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 130
 
 
-def bad(path, content):
-    path.write_bytes(content)
-    return str(path)
-
-
 BAD = {
     "not json": b"no json at all\n",
     "another kind of json": b'{"a": 1}\n',
@@ -303,98 +293,6 @@ def test_a_recording_without_runs_is_said_and_is_no_error(tmp_path, capsys):
 
     assert captured.out == ""
     assert "no runs" in captured.err
-
-
-RULES = """
-agents:
-  doctor:
-    purpose: Keeps sites up.
-    calls: {mustCall: [check_site], atMostOnce: [restart_site]}
-    severity: page
-  "*": {calls: {mustNotCall: [restart_site]}}
-"""
-
-
-@pytest.fixture
-def rules(tmp_path):
-    path = tmp_path / "rules.yaml"
-
-    def write(text=RULES):
-        path.write_text(text)
-        return str(path)
-
-    return write
-
-
-def test_check_prints_the_rules_as_they_hold(rules, capsys):
-    assert main(["check", rules()]) == 0
-    assert capsys.readouterr().out == (
-        "doctor\n"
-        "  purpose       Keeps sites up.\n"
-        "  mustCall      check_site\n"
-        "  mustNotCall   restart_site (from *)\n"
-        "  atMostOnce    restart_site\n"
-        "  severity      page\n"
-        "every other agent\n"
-        "  mustNotCall   restart_site\n"
-    )
-
-
-def test_check_is_content_where_the_recordings_show_every_name(rules, recording, capsys):
-    assert main(["check", rules(), recording]) == 0
-
-    printed = capsys.readouterr().out
-
-    assert "recordings    1 run, 2 calls\n" in printed
-    assert "gaps          none\n" in printed
-
-
-def test_check_names_what_recordings_never_show_and_the_nearest_that_they_do(rules, recording, capsys):
-    mistyped = rules(
-        "agents:\n  docter: {calls: {mustNotCall: [restart-site, launch]}}\n  '*': {calls: {mustCall: [check_site]}}\n"
-    )
-
-    assert main(["check", mistyped, recording]) == 1
-    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("never seen")] == [
-        "never seen    agent docter; the nearest that is: doctor",
-        "never seen    tool restart-site (mustNotCall of docter); the nearest that is: restart_site",
-        "never seen    tool launch (mustNotCall of docter)",
-    ]
-
-
-def test_check_knows_the_long_names_of_tools_and_the_agents_of_sub_runs(rules, tmp_path, capsys):
-    path = written(
-        tmp_path / "spans.jsonl",
-        agent(1, 4, 3, name="helper", at=2.5, lasts=2),
-        tool(1, 3, 1, name="mcp__ops__page", at=2, lasts=3),
-        agent(1, 1, lasts=6),
-    )
-    text = "agents: {helper: {calls: {mustNotCall: [mcp__ops__page, page]}}}"
-
-    assert main(["check", rules(text), path]) == 0
-
-
-def test_check_sums_up_gaps(rules, tmp_path, capsys):
-    path = written(tmp_path / "spans.jsonl", model(1, 1), model(2, 1, response="other", at=5))
-
-    main(["check", rules(), path])
-
-    assert "bare_model_call in 2" in capsys.readouterr().out
-
-
-def test_check_with_bad_rules_or_bad_input_ends_with_2(rules, recording, tmp_path, capsys):
-    assert main(["check", rules("agents: {doctor: {cals: {}}}")]) == 2
-    assert "calls" in capsys.readouterr().err
-    assert main(["check", str(tmp_path / "none.yaml")]) == 2
-    assert main(["check", rules(), str(tmp_path / "none.jsonl")]) == 2
-    assert main(["check", rules(), recording, bad(tmp_path / "bad", b"nothing\n")]) == 2
-
-
-def test_what_the_rules_warn_about_is_said_in_the_commands_words(rules, capsys):
-    contradiction = "agents: {doctor: {calls: {mustCall: [a], mustNotCall: [a]}}}"
-
-    assert main(["check", rules(contradiction)]) == 0
-    assert "no run can pass" in capsys.readouterr().err
 
 
 def test_as_a_process_it_reads_standard_input_and_writes_plain_text():

@@ -7,6 +7,7 @@ import re
 import sys
 
 import pytest
+import yaml
 from example_programs import ROOT, load, program
 
 from otel_chloe.config import load_rules
@@ -32,7 +33,7 @@ def backend():
 
 def alike(text: str) -> str:
     """The text without what differs from run to run: ids, and which of two runs an exemplar is of."""
-    return re.sub(r"exemplar: (?:very )?bad", "exemplar: …", re.sub(r"\b[0-9a-f]{32}\b", "0" * 32, text))
+    return re.sub(r"→ (?:very )?bad", "→ …", re.sub(r"\b[0-9a-f]{32}\b", "0" * 32, text))
 
 
 def test_the_demo_gives_its_three_verdicts_in_order(demo):
@@ -47,6 +48,17 @@ def test_the_demo_gives_its_three_verdicts_in_order(demo):
     ]
 
 
+def test_the_lines_are_judged_and_a_judge_that_fails_gives_no_number(demo):
+    judged = re.findall(r"evaluation expectations +(\S+)  (\S+)\n +\S+explanation=(.{20})", demo.stdout)
+
+    assert judged == [
+        ("gen_ai.evaluation.score.value=1.0", "gen_ai.evaluation.score.label=pass", "Met every expectatio"),
+        ("gen_ai.evaluation.score.value=0.5", "gen_ai.evaluation.score.label=fail", "0.50. Missed: says w"),
+        ("chloe.state=failed", "error.type=ConnectionError", "complete= raised Con"),
+    ]
+    assert "expectations failed ConnectionError: 1 → very bad" in demo.stdout
+
+
 def test_the_demo_shows_events_and_metrics(demo):
     names = re.findall(r"^(?:event|metric) +(\S+)", demo.stdout, re.MULTILINE)
 
@@ -57,7 +69,9 @@ def test_the_demo_shows_events_and_metrics(demo):
         "chloe.violations",
         "gen_ai.evaluation.score",
     ]
-    assert demo.stdout.count("exemplar: ") == 7
+    events, _, metrics = demo.stdout.partition("\nevent ")[2].partition("\nmetric ")
+    assert len(re.findall("→ (?:good|bad|very bad)", events)) == 6
+    assert len(re.findall("→ (?:good|bad|very bad)", metrics)) == 12
 
 
 def test_the_demo_fits_a_terminal(demo):
@@ -111,7 +125,8 @@ def test_the_demo_sends_to_another_backend_what_it_shows(backend):
     assert len(done.stdout.splitlines()) < 60
     assert {request.headers.get("Api-Key") for request in other.requests} == {"secret"}
     assert [span.name for span in other.spans()].count("evaluation calls") == 3
-    assert [event.name for event in other.events()] == ["gen_ai.evaluation.result"] * 3
+    assert [span.name for span in other.spans()].count("evaluation expectations") == 3
+    assert [event.name for event in other.events()] == ["gen_ai.evaluation.result"] * 6
     shown = " ".join(done.stdout.split())
     for span in other.spans():
         for key, value in span.attributes.items():
@@ -162,4 +177,19 @@ def test_the_rules_load_without_a_warning(file, caplog):
         rules = load_rules(ROOT / file)
 
     assert rules.agents == ("site_doctor",)
+    assert not caplog.records
+
+
+def test_the_rules_that_are_off_in_the_example_are_right_too(caplog):
+    """Prose stands one space after its #; what stands elsewhere is YAML."""
+    text = (ROOT / "examples/rules.yaml").read_text("utf-8")
+    turned_on = re.sub(r"^( *)#(?! \S)", r"\1", text, flags=re.MULTILINE)
+    with caplog.at_level(logging.WARNING):
+        rules = load_rules(yaml.safe_load(turned_on))
+
+    assert not load_rules(ROOT / "examples/rules.yaml").judged
+    assert rules.judge.model == "anthropic/claude-haiku-4.5"
+    expected = rules.for_run("site_doctor").expectations
+    assert expected.outcome.should == ("says what was wrong",)
+    assert expected.sample == 0.1
     assert not caplog.records

@@ -170,14 +170,17 @@ class TestForks:
 
         assert said == ["[] None from the fork True", "from the parent True"]
 
-    def test_while_others_ask_leave_them_their_answers(self):
-        said = run_script("""
+    @pytest.mark.parametrize("fork", ["os.fork", "ctypes.PyDLL(None).fork"])
+    def test_while_others_ask_leave_them_their_answers(self, fork):
+        """Also where the forked process gives up the questions that it inherited: it shares the loop's epoll."""
+        said = run_script(f"""
+        import ctypes
         judge = fake_judge()
         async def main():
             waits = [asyncio.create_task(judge.ask(asked("echo", str(n)))) for n in range(50)]
             await asyncio.sleep(0)
-            if (pid := os.fork()) == 0:
-                del waits
+            if (pid := {fork}()) == 0:
+                for each in waits: each.get_coro().close()
                 os._exit(0)
             os.waitpid(pid, 0)
             say(len([await each for each in waits]))

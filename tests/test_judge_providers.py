@@ -120,6 +120,7 @@ class TestEveryProvider:
             pytest.param(lambda body: Answer(b"<html>log in</html>", 200, {"content-type": "text/html"}), id="html"),
             pytest.param(lambda body: Answer(b""), id="nothing"),
             pytest.param(lambda body: Answer(b"[1, 2]"), id="a list"),
+            pytest.param(lambda body: Answer(b"{}"), id="an empty object"),
         ],
     )
     def test_that_cannot_be_understood(self, judge, standin, provider, answer):
@@ -169,6 +170,12 @@ class TestUsage:
         ask(judge, "gpt-4o-mini", max_tokens=1_000_000)
 
         assert standin.requests[0].body["max_tokens"] == 16_384
+
+    def test_that_a_provider_does_not_count_is_not_known(self, judge, standin):
+        standin.says(Answer({**openai("ok"), "usage": None}))
+        reply = ask(judge, "gpt-4o-mini")
+
+        assert (reply.input_tokens, reply.output_tokens, reply.cost_usd) == (None, None, None)
 
     def test_the_model_is_the_one_that_answered(self, judge, standin):
         standin.says(Answer(openai("ok")))
@@ -284,6 +291,23 @@ class TestErrors:
         error = refused(judge, model)
 
         assert (error.error, error.retry, error.lasting) == ("connection", True, False)
+
+    @pytest.mark.parametrize(
+        ("model", "status", "error"),
+        [
+            ("gpt-4o-mini", 403, "authentication"),
+            ("hosted_vllm/x", 413, "context_length"),
+            ("claude-haiku-4-5", 529, "server"),
+            ("hosted_vllm/x", 402, "rate_limit"),
+            ("ollama_chat/llama3", 404, "unknown_model"),
+        ],
+    )
+    def test_by_their_status(self, judge, standin, model, status, error):
+        body = "it is so" if model.startswith("ollama") else {"message": "it is so"}
+        standin.says(Answer({"error": body}, status))
+        found = refused(judge, model)
+
+        assert (found.error, str(found).startswith(f"{model}: it is so.")) == (error, True)
 
     def test_never_show_a_key(self, judge, standin, provider):
         standin.says(Answer({"error": {"message": "no"}}, 400))

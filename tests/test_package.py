@@ -28,7 +28,6 @@ INTERFACE = {
 """The names that users were promised."""
 
 LATER = {
-    "score", "ascore", "Score", "DeferredScore", "ScorerContext", "Scorer",
     "resolve",
 }  # fmt: skip
 """Promised names that are not built yet. A name that is built leaves this list."""

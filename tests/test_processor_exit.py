@@ -42,6 +42,29 @@ class TestFork:
         assert said[0].endswith("True]")
         assert said[1:] == ["child 0", "parent 0 True 3"]
 
+    def test_again_and_again_while_threads_run_agents(self):
+        said = run_script("""
+        app = Bare()
+        over = threading.Event()
+        def work():
+            while not over.is_set():
+                app.run("check_site")
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+        for thread in threads: thread.start()
+        fine = 0
+        for _ in range(5):
+            if (pid := os.fork()) == 0:
+                app.run("check_site")
+                ok = app.processor.force_flush(20_000) and app.processor.stats()["runs_open"] == 0
+                os._exit(0 if ok else 3)
+            fine += os.waitpid(pid, 0)[1] == 0
+        over.set()
+        for thread in threads: thread.join(20)
+        say(fine, app.processor.force_flush(20_000), app.processor.stats()["errors"])
+        """)
+
+        assert said == ["5 True 0"]
+
     def test_of_a_server_that_loaded_the_application_first(self):
         """As with gunicorn's preload: every worker scores its own runs, none the parent's."""
         said = run_script("""

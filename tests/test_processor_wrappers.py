@@ -136,19 +136,24 @@ class TestOpenInference:
             gc.enable()
 
 
-@contextlib.contextmanager
-def a_logfire(app, **more):
-    """A Logfire of its own that sends to the application's exporter through our processor."""
-    exporter = InMemorySpanExporter()
-    instance = logfire.configure(
+def configured(*processors, **more):
+    """A Logfire of its own that says nothing elsewhere."""
+    return logfire.configure(
         local=True,
         send_to_logfire=False,
         console=False,
         metrics=False,
         inspect_arguments=False,
-        additional_span_processors=[app.processor, SimpleSpanProcessor(exporter)],
+        additional_span_processors=list(processors),
         **more,
     )
+
+
+@contextlib.contextmanager
+def a_logfire(app, **more):
+    """A Logfire that sends to the application's exporter through our processor."""
+    exporter = InMemorySpanExporter()
+    instance = configured(app.processor, SimpleSpanProcessor(exporter), **more)
     try:
         yield instance, exporter
     finally:
@@ -189,14 +194,7 @@ class TestLogfire:
     def test_added_to_its_provider_later(self):
         with App() as app:
             exporter = InMemorySpanExporter()
-            lf = logfire.configure(
-                local=True,
-                send_to_logfire=False,
-                console=False,
-                metrics=False,
-                inspect_arguments=False,
-                additional_span_processors=[SimpleSpanProcessor(exporter)],
-            )
+            lf = configured(SimpleSpanProcessor(exporter))
             provider = lf.config.get_tracer_provider()
             provider.add_span_processor(app.processor)
             app.tracer = provider.get_tracer("instrumentation")

@@ -15,7 +15,8 @@ from otel_chloe.config import load_rules
 
 PYTHON = blocks("README.md", "python")
 RULES, LINES = blocks("README.md", "yaml")
-ATTACH, PROVIDERS, FUNCTION = PYTHON
+ATTACH, FUNCTION = PYTHON
+(PROVIDERS,) = [block for block in blocks("docs/attach.md", "python") if "MeterProvider" in block]
 CONSOLE = [block for block in blocks("README.md", "console") if block.startswith("$ ")]
 
 TRACES = """
@@ -92,7 +93,7 @@ def test_they_put_the_marks_on_the_agents_span(folder, received):
     assert [span.name for span in received.spans()].count("evaluation calls") == 1
 
 
-def test_without_the_other_providers_a_warning_has_the_lines_of_the_readme(folder, received):
+def test_without_the_other_providers_a_warning_has_the_lines_of_the_page(folder, received):
     with received.listening() as url:
         done = program("-c", TRACES + ATTACH + RUN, cwd=folder, OTEL_EXPORTER_OTLP_ENDPOINT=url)
 

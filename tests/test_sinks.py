@@ -15,16 +15,6 @@ from sink_backend import BROKEN, END_NS, PASSED, SPAN_ID, TRACE_ID, Backend, a_r
 from otel_chloe.mark import Failed, Line, Mark, Pending, Unscored
 from otel_chloe.sinks import mark_attributes, origin_of
 
-
-@pytest.fixture
-def backend():
-    made = Backend()
-    yield made
-    made.tracers.shutdown()
-    made.meters.shutdown()
-    made.loggers.shutdown()
-
-
 # --- attributes ------------------------------------------------------------------------------------------------------
 
 

@@ -149,18 +149,22 @@ def test_exit_closes_what_is_open_though_nothing_was_handed_over():
     assert said == ["closed", "True", "MainThread"]
 
 
-def test_exit_waits_no_longer_than_it_may():
-    began = time.monotonic()
-    said = run_script("""
+STUCK = """
     stuck = threading.Event()
     def take(item):
         stuck.set()
         threading.Event().wait(600)
-    worker = make(take, shutdown_s=0.1)
+    worker = make(take, shutdown_s=SHUTDOWN_S)
     worker.hand_over(1)
     stuck.wait(20)
     say("leaving")
-    """)
+    """
+"""A worker whose work is not done when the program ends."""
+
+
+def test_exit_waits_no_longer_than_it_may():
+    began = time.monotonic()
+    said = run_script(STUCK.replace("SHUTDOWN_S", "0.1"))
 
     assert said == ["leaving"]
     assert time.monotonic() - began < 20
@@ -183,16 +187,7 @@ def test_work_goes_on_where_the_system_has_no_more_threads():
 
 
 def test_ctrl_c_ends_the_wait_at_exit():
-    script = """
-    stuck = threading.Event()
-    def take(item):
-        stuck.set()
-        threading.Event().wait(600)
-    worker = make(take, shutdown_s=600)
-    worker.hand_over(1)
-    stuck.wait(20)
-    say("leaving")
-    """
+    script = STUCK.replace("SHUTDOWN_S", "600")
     program = [sys.executable, "-c", textwrap.dedent(SCRIPT_START + script)]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None

@@ -164,7 +164,7 @@ def _handler(requests: list[Request]) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", "0")  # an empty answer: all was taken
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base class
+        def log_message(self, format: str, *args: object) -> None:
             """Say nothing: the page tells what came."""
             del format, args
 

@@ -16,7 +16,7 @@ from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.loose import Loose, groups_with, near, released, still_loose, unclaimable, unclaimed
 from otel_chloe.assembly.over import is_over, is_whole, works
 from otel_chloe.assembly.plain import plain_run
-from otel_chloe.assembly.runs import Group, delimit, hands_over
+from otel_chloe.assembly.runs import Group, delimit, hands_over, mark_if_unclear
 from otel_chloe.assembly.traces import Traces
 from otel_chloe.assembly.tree import SPANS_LATE, Closed, Limits, Tree
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
@@ -134,6 +134,7 @@ class RunAssembler:
             if group.root is ending or ending in group.agents:
                 if hands_over(group, ending):
                     return None
+                mark_if_unclear(forest, group, ending)
                 if any(works(above, parts) for above in forest.above(ending)):
                     own = Group(ending, [ending], [ending, *forest.below(ending)])
                     return self._run_so_far(forest, own, ending), False

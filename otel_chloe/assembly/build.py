@@ -16,7 +16,7 @@ from otel_chloe.assembly.twins import Seen
 from otel_chloe.inside import Inside
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, CHAIN, ERROR, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
-from otel_chloe.run import End, Gap, Run, ToolCall
+from otel_chloe.run import End, Gap, Run, ToolCall, Usage
 from otel_chloe.semconv import CHLOE_EXPECTED
 
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
@@ -77,6 +77,7 @@ class Builder:
             end_ns=last.end if last is not None else max(p.end for p in parts),
             resource=head.resource,
             sampled=head.sampled,
+            usage=_usage(self.calls),
             inside=inside,
         )
 
@@ -234,20 +235,26 @@ class Builder:
             end_ns=agent.end,
             resource=agent.resource,
             sampled=agent.sampled,
+            usage=_usage([call for call in self.calls if id(call.parts[0]) in below]),
         )
 
     def _gaps(self, facts: AgentFacts, prompt: str | None, output: str | None, calls: Sequence[ToolCall]) -> None:
         self._gaps_read(facts)
-        if self.group.root is None:
-            self.gap(gaps.ROOT_MISSING)
-        elif not self.complete:
-            self.gap(gaps.CUT_SHORT)
+        if not self.complete:
+            self.gap(gaps.ROOT_MISSING if self.group.root is None else gaps.CUT_SHORT)
         if not calls and self._says_nothing_of_tools():
             self.gap(gaps.NO_TOOL_DATA)
         if self.group.bare:
             self.gap(gaps.BARE_MODEL_CALL)
+        if self.group.unclear is not None:
+            self.gap(gaps.HANDOFF_UNCLEAR, self.group.unclear)
         if any(p.dropped for p in self.group.parts):
             self.gap(gaps.ATTRIBUTES_DROPPED)
+        self._gaps_of_content(facts, prompt, output)
+
+    def _gaps_of_content(self, facts: AgentFacts, prompt: str | None, output: str | None) -> None:
+        if (self.models or self.tools) and gaps.CONTENT_IN_LOGS not in self.found and not self._shows_content(facts):
+            self.gap(gaps.CONTENT_OFF)
         if prompt is None:
             self.gap(gaps.NO_PROMPT)
         if output is None:
@@ -259,6 +266,16 @@ class Builder:
         codes.extend(code for seen in self.seen for code in seen.part.reader.tool(seen.part).gaps)
         for code in codes:
             self.gap(code)
+
+    def _shows_content(self, facts: AgentFacts) -> bool:
+        """Whether any span of the run carries content, be it one message, argument or result."""
+        if any(told is not None for told in (facts.prompt, facts.output, facts.messages, facts.input)):
+            return True
+        messages = (m for call in self.calls for told in (call.facts.input, call.facts.output) for m in told or ())
+        if any(m.text or m.requests or m.responses for m in messages):
+            return True
+        told_of = (part.reader.tool(part) for part in self.tools)
+        return any(tool.arguments is not None or tool.result is not None for tool in told_of)
 
     def _says_nothing_of_tools(self) -> bool:
         """Whether the spans of this run could not have told of a tool call."""
@@ -295,6 +312,11 @@ def _error(agent: Part | None) -> str | None:
     if agent is None or agent.status != ERROR:
         return None
     return agent.message or _text(agent.raw.get("error.type")) or "error"
+
+
+def _usage(calls: Sequence[ModelCall]) -> Usage | None:
+    """How many model calls there were. Without any span of one, nobody knows."""
+    return Usage(model_calls=len(calls)) if calls else None
 
 
 def _service(parts: Sequence[Part]) -> str | None:

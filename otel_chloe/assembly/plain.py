@@ -15,7 +15,7 @@ from otel_chloe.assembly.modelcalls import stopped_to_ask
 from otel_chloe.assembly.toolcalls import is_mapping
 from otel_chloe.part import AGENT, MODEL, TOOL, Part
 from otel_chloe.record import ASKING
-from otel_chloe.run import Run, ToolCall
+from otel_chloe.run import Run, ToolCall, Usage
 
 
 def plain_run(parts: Sequence[Part]) -> Run | None:
@@ -35,9 +35,9 @@ def plain_run(parts: Sequence[Part]) -> Run | None:
         if part is not root and (part.parent_id != root.span_id or not _is_usual(part)):
             return None
     tools.sort(key=_by_start)
-    if not _told_once(tools, models):
+    if not _told_once(tools, models) or not _are_apart(models):
         return None
-    return _run(root, tools, parts)
+    return _run(root, tools, len(models), parts)
 
 
 def _is_usual(part: Part) -> bool:
@@ -66,6 +66,12 @@ def _told_once(tools: Sequence[Part], models: Sequence[Part]) -> bool:
             return False
         asked += whole
     return sorted(asked) == sorted(part.name or "" for part in tools)
+
+
+def _are_apart(models: Sequence[Part]) -> bool:
+    """Whether every span is a model call of its own: of one instrumentation, and no response told twice."""
+    ids = [part.call_id for part in models if part.call_id is not None]
+    return len({part.scope for part in models}) < 2 and len(set(ids)) == len(ids)
 
 
 _TOLD = ("text", "reasoning")
@@ -115,7 +121,7 @@ def _parsed(text: str) -> Any:
 _decode = json.JSONDecoder().raw_decode
 
 
-def _run(root: Part, tools: Sequence[Part], parts: Sequence[Part]) -> Run | None:
+def _run(root: Part, tools: Sequence[Part], model_calls: int, parts: Sequence[Part]) -> Run | None:
     facts = root.reader.agent(root)
     if facts.prompt is None or facts.output is None or facts.gaps or facts.messages:
         return None
@@ -154,4 +160,5 @@ def _run(root: Part, tools: Sequence[Part], parts: Sequence[Part]) -> Run | None
         end_ns=root.end,
         resource=root.resource,
         sampled=root.sampled,
+        usage=Usage(model_calls=model_calls) if model_calls else None,
     )

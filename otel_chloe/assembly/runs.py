@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from otel_chloe.assembly.forest import Forest
+from otel_chloe.assembly.modelcalls import stopped_to_ask
 from otel_chloe.part import AGENT, CHAIN, HANDOFF, MODEL, TOOL, WORKFLOW, Kind, Part
 
 _WORK = (MODEL, TOOL, HANDOFF)
@@ -20,6 +21,7 @@ class Group:
 
     ``root`` is None where the root never ended; then ``parts`` are the spans that name it as their missing parent.
     ``roots`` are the roots of all groups that were joined to this one. ``bare``: a model call with nothing above it.
+    ``unclear`` says why other spans under the same workflow may belong to this run; None where none do.
     """
 
     root: Part | None
@@ -27,6 +29,7 @@ class Group:
     parts: list[Part]
     bare: bool = False
     roots: list[Part] = field(default_factory=list[Part])
+    unclear: str | None = None
 
 
 @dataclass(slots=True)
@@ -152,7 +155,29 @@ def _link_siblings(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) 
                 _join(earlier, later)
                 siblings[index] = earlier
                 gone.add(id(later))
+        _mark_unclear(list({id(group): group for group in siblings}.values()))
     return _absorb_frames(forest, [g for g in groups if id(g) not in gone], kinds)
+
+
+def _mark_unclear(siblings: Sequence[Group]) -> None:
+    """Mark the runs that may go on in an agent that started after them, under the same workflow."""
+    for index, group in enumerate(siblings[:-1]):
+        agent = group.agents[-1]
+        if may_hand_over(group, agent):
+            later = next((g.agents[0] for g in siblings[index + 1 :] if g.agents[0].start >= agent.end), None)
+            if later is not None:
+                group.unclear = f"{_words(agent)} may have handed over to {_words(later)}"
+
+
+def mark_if_unclear(forest: Forest, group: Group, agent: Part) -> None:
+    """Mark a run of which an agent ends now, and which may go on in an agent that is still to start."""
+    going_on = (above for above in forest.above(agent) if above.kind in _FRAME and not above.ended)
+    if may_hand_over(group, agent) and any(going_on):
+        group.unclear = f"{_words(agent)} may hand over to another agent"
+
+
+def _words(part: Part) -> str:
+    return part.name or part.span_name
 
 
 def _frame_above(forest: Forest, part: Part | None, kinds: dict[int, Kind]) -> Part | None:
@@ -195,15 +220,29 @@ def _message_edge(forest: Forest, group: Group, root: Part) -> bool:
 
 def hands_over(group: Group, agent: Part) -> bool:
     """Whether the last thing an agent did was to hand over, so that its run goes on in another agent."""
-    last = max((p for p in group.parts if p.kind in (TOOL, HANDOFF)), key=lambda p: p.start, default=None)
-    models = [p for p in group.parts if p.kind is MODEL]
-    newest = max(models, key=lambda p: p.start, default=None)
+    last, newest = _last_steps(group)
     if last is not None and (newest is None or last.start >= newest.start):
         return last.kind is HANDOFF or (last.name or "").startswith(_TRANSFER)
     if newest is None or newest.parent_id is None or agent.end < newest.end:
         return False
     told = newest.reader.model(newest).output or ()
     return any(request.name.startswith(_TRANSFER) for message in told for request in message.requests)
+
+
+def may_hand_over(group: Group, agent: Part) -> bool:
+    """Whether the last thing an agent did was to ask for a tool that nothing tells of: it may have been a transfer."""
+    last, newest = _last_steps(group)
+    if newest is None or (last is not None and last.start >= newest.start) or agent.end < newest.end:
+        return False
+    shown = any(message.requests for message in newest.reader.model(newest).output or ())
+    return not shown and stopped_to_ask(newest)
+
+
+def _last_steps(group: Group) -> tuple[Part | None, Part | None]:
+    """The newest tool or handoff of a run, and its newest model call."""
+    tools = (p for p in group.parts if p.kind in (TOOL, HANDOFF))
+    models = (p for p in group.parts if p.kind is MODEL)
+    return max(tools, key=lambda p: p.start, default=None), max(models, key=lambda p: p.start, default=None)
 
 
 def _handed(forest: Forest, group: Group, root: Part) -> bool:
@@ -245,6 +284,10 @@ def _absorb_frames(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) 
             gone.add(id(frame))
         elif not any(p.kind is TOOL for p in own):
             gone.add(id(frame))
+        else:
+            for group in inner:
+                if not any(p.kind in _WORK for p in group.parts):
+                    group.unclear = f"the work under {_words(frame.roots[0])} may be that of {_words(group.agents[0])}"
     return [g for g in groups if id(g) not in gone]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..config import AgentRules, Expectations, Rules
-from ..config.unseen import CALL_LISTS, entries, never_seen
+from ..config.unseen import CALL_LISTS, never_seen
 from ..expected import ExpectedCalls
 from .console import BAD_INPUT, NOT_PASSED, OK, printable, write
 from .json_lines import below
@@ -49,9 +49,6 @@ def _described(rules: Rules) -> Iterator[str]:
     if rules.everyone is not None:
         yield "every other agent" if rules.alone else "every agent"
         yield from _entry(rules.everyone, rules.everyone)
-    lines = [entry.expectations for entry in entries(rules) if entry.expectations is not None]
-    if any(expected.has_lines for expected in lines):
-        yield 'expectations are not judged in this version: their marks are unscored, "judge off"'
 
 
 def _entry(rules: AgentRules, own: AgentRules) -> Iterator[str]:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from otel_chloe.judge.ask import Ask, Complete, JudgeError, Message, Reply
+from otel_chloe.judge.ask import Ask, Complete, JudgeError, Reply
 
 
 class Gateway:
@@ -42,11 +42,12 @@ class Gateway:
         messages = [dict(message) for message in ask.messages]  # its own: what it changes there is not sent again
         if self._is_async:
             return await cast("Awaitable[object]", self._complete(ask.model, messages))
-        said = await _on_a_thread(self._complete, ask.model, messages)
+        said = await on_a_thread(self._complete, ask.model, messages)
         return await cast("Awaitable[object]", said) if inspect.isawaitable(said) else said
 
 
-async def _on_a_thread(complete: Complete, model: str, messages: list[Message]) -> object:
+async def on_a_thread(function: Callable[..., object], *args: object) -> object:
+    """What a sync function of the user's returns, on a daemon thread of its own and in the caller's context."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[object] = loop.create_future()
     context = contextvars.copy_context()
@@ -60,7 +61,7 @@ async def _on_a_thread(complete: Complete, model: str, messages: list[Message]) 
             answer.set_exception(error)
 
     def work() -> None:
-        value, error = _called(lambda: context.run(complete, model, messages))
+        value, error = _called(lambda: context.run(function, *args))
         with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
             loop.call_soon_threadsafe(settle, value, error)
 

@@ -85,14 +85,16 @@ class Calls:
         if not isinstance(text, str) or len(text) > MAX_TEXT:
             return _error(f"{written} answered with more than {MAX_TEXT:,} characters of text.", error="server")
         usage = getattr(response, "usage", None)
+        # litellm writes 0 where a provider counts nothing: every question has tokens.
+        counted: int | None = getattr(usage, "prompt_tokens", None) or None
         return {
             "reply": {
                 "text": text,
                 "finish": finish,
                 "model": response.model,
-                "input_tokens": getattr(usage, "prompt_tokens", None),
-                "output_tokens": getattr(usage, "completion_tokens", None),
-                "cost_usd": self._cost(response, model),
+                "input_tokens": counted,
+                "output_tokens": counted and getattr(usage, "completion_tokens", None),
+                "cost_usd": counted and self._cost(response, model),
             }
         }
 

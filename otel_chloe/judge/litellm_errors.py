@@ -36,15 +36,26 @@ _TEXTS: Final = tuple(
     for kind, *texts in (
         ("unreadable", "Error converting to valid response", "Unable to get json response", "Expecting value: line"),
         ("unreadable", "Unterminated string", "Invalid response object", "Empty or invalid response"),
-        ("unreadable", "Unexpected response from Azure", "list indices must be", "object has no attribute"),
-        ("context_length", "maximum context length", "context_length_exceeded", "(?:prompt|input) is too long"),
+        ("unreadable", "Unexpected response from Azure", "list ind(?:ices|ex)", "object has no attribute"),
+        ("context_length", "maximum context length", "context_length_exceeded", "request_too_large"),
+        ("context_length", "(?:prompt|input) is too long"),
         ("unreachable", "Cannot connect to host", "Connection error", "Server disconnected", "Connection reset"),
         ("no_package", "No module named", "pip install", "Missing boto3"),
         ("no_provider", "LLM Provider NOT provided", "Unmapped LLM provider"),
         ("no_credit", "insufficient_quota", "credit balance is too low"),
         ("no_key", "missing credentials", r"missing [\w ]*api[ _]key", "unable to locate credentials"),
+        ("unreadable", r"Traceback \(most recent"),  # litellm's own, on the way through the answer
     )
 )
+# Where its class says little.
+_STATUSES: Final = {
+    401: "authentication",
+    402: "no_credit",
+    403: "authentication",
+    404: "unknown_model",
+    413: "context_length",
+    429: "rate_limit",
+}
 _RETRY: Final = frozenset({"rate_limit", "timeout", "server", "connection", "unreadable", "unreachable"})
 _LASTING: Final = frozenset({"authentication", "unknown_model", "no_package", "no_provider", "no_credit", "no_key"})
 _AS: Final = {
@@ -103,12 +114,19 @@ def is_refused_parameter(litellm: Any, error: Exception) -> bool:
 def _kind(litellm: Any, error: Exception) -> str:
     """Our word for it, or a finer one that `_AS` maps to ours."""
     word = next((word for name, word in _WORDS if isinstance(error, getattr(litellm, name, ()))), "server")
+    if word in _VAGUE:
+        word = _STATUSES.get(_status(error), word)
     if word in _SURE:
         return word
     # The provider's own code for it is in the body only.
     body: str = getattr(getattr(error, "response", None), "text", None) or ""
     text = f"{str(error)[:_MAX_LOOK]}\n{body[:_MAX_LOOK]}"
     return next((kind for kind, pattern in _TEXTS if pattern.search(text) and _may_be(kind, word)), word)
+
+
+def _status(error: Exception) -> int:
+    own: int = getattr(error, "status_code", 0)
+    return getattr(getattr(error, "response", None), "status_code", own)
 
 
 def _may_be(kind: str, word: str) -> bool:
@@ -119,7 +137,7 @@ def _text(error: Exception) -> str:
     """What the provider said, without litellm's own names in front, the traceback behind, and its line breaks."""
     text = str(error).partition("\nTraceback")[0]
     text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)(?: (?=\w+Error)|:\s| - ))+", "", text)
-    if quoted := re.search(r'"message": ?("(?:[^"\\]|\\.)*")', text):
+    if quoted := re.search(r'"(?:message|error|detail)": ?("(?:[^"\\]|\\.)*")', text):
         text = json.loads(quoted[1], strict=False)
     text = " ".join(text.split()) or type(error).__name__
     text = text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"

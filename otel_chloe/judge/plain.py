@@ -26,26 +26,27 @@ class Room:
     """The containers around the value at hand, by id: one that contains itself has no end."""
 
 
-def plain(value: Any, room: Room) -> Plain:
+def plain(value: object, room: Room) -> Plain:
     """``value`` for JSON: mappings, lists, texts, numbers; anything else as its ``repr``. Never raises.
 
     Long texts stay whole, and are not copied. Of a list or mapping that is longer than the room, the middle is cut,
     and the mark says how many items.
     """
-    kind: type[object] = type(value)
+    kind = type(value)
     room.left -= 1
     if kind is str:
-        room.size += len(value) + 2
-        return cast("str", value)
+        text = cast("str", value)
+        room.size += len(text) + 2
+        return text
     room.size += 8
     if kind is dict or kind is list:
         return _container(value, room)
     if value is None or kind is bool:
         return cast("Plain", value)
-    if kind is float and isfinite(value):
+    if kind is float and isfinite(cast("float", value)):
         return cast("float", value)
     try:
-        return _integer(value, room) if kind is int else _odd(value, room)
+        return _integer(cast("int", value), room) if kind is int else _odd(value, room)
     except Exception:  # noqa: BLE001 - any object of the user's may raise anything when it is looked at
         return f"(a {kind.__name__} that cannot be shown)"
 

@@ -126,6 +126,7 @@ def _in_order(text: str) -> Iterator[Found]:
         stop = min(start + PIECE, len(text))
         for one in _search(text, start, stop, min(stop + OVERLAP, len(text))):
             pieces.setdefault(one.start // PIECE, []).append(one)
+        yield from sorted(pieces.pop(start // PIECE - 1, ()))  # an address may begin in the piece before
     for piece in sorted(pieces):
         yield from sorted(pieces[piece])
 

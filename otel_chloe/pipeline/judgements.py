@@ -49,10 +49,19 @@ class Judgements:
         rules: What is expected of whom, and the judge's limits.
         complete: A user's own way to a model; None for the judge's own process.
         back: Takes each :class:`Answered` and :class:`~otel_chloe.mark.JudgeCall`, on the judge's thread.
+        redact: A user's own function for what the judge may see, beside what is redacted anyway.
     """
 
-    def __init__(self, rules: Rules, complete: Complete | None, back: Callable[[Answered | JudgeCall], object]) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        complete: Complete | None,
+        back: Callable[[Answered | JudgeCall], object],
+        *,
+        redact: Callable[[str], str] | None = None,
+    ) -> None:
         self._rules = rules
+        self._redact = redact
         self._complete = complete
         self._back = back
         self._thread = JudgeThread(self._desk)
@@ -146,6 +155,7 @@ class Judgements:
 
     async def _score(self, job: Job, judge: Judge) -> Outcome:
         from otel_chloe.judge.expectations import judged
+        from otel_chloe.judge.redact import Redactor
 
         asked: Asked = job.what
         return await judged(
@@ -155,6 +165,7 @@ class Judgements:
             judge=judge,
             nonce=secrets.token_hex(8),
             clock=asyncio.get_running_loop().time,
+            redactor=Redactor(self._redact),
             timeout_s=self._rules.judge.timeout_s,
         )
 

@@ -95,6 +95,7 @@ class Pipeline:
         expand: Makes parts of what is held of ended spans.
         sinks: Makes the sinks, given the health and what they call when a provider is first seen.
         complete: A user's own way to the judge's model.
+        redact: A user's own function for what the judge may see.
         on_mark: Called with each outcome and the run that it is of.
     """
 
@@ -107,13 +108,14 @@ class Pipeline:
         sinks: Callable[[Health, Callable[[], None]], Sinks],
         *,
         complete: Complete | None = None,
+        redact: Callable[[str], str] | None = None,
         on_mark: OnMark | None = None,
     ) -> None:
         self.rules = rules
         self.settings = settings
         self.health = Health(monotonic)
         self.assembler = RunAssembler(_limits(settings), describe, expand, self.health.count)
-        self._judgements = self._judges(complete)
+        self._judgements = self._judges(complete, redact)
         self._on_mark = on_mark
         self.holders: list[Holder] = []
         work: Work[Item] = Work(self._take, self._tick, self._close, self._forked, self._judgements)
@@ -125,12 +127,15 @@ class Pipeline:
         self._seen = False
         self.last_runs: deque[Glance] = deque(maxlen=LAST_RUNS)
 
-    def _judges(self, complete: Complete | None) -> Judgements | None:
+    def _judges(self, complete: Complete | None, redact: Callable[[str], str] | None) -> Judgements | None:
         if not self.rules.judged and self.rules.judge.model is None:
             return None  # with a model lines may come with a run
         from otel_chloe.pipeline.judgements import Judgements  # with asyncio: only for who has lines to judge
 
-        return Judgements(self.rules, complete, lambda item: self.worker.hand_over(item))  # noqa: PLW0108 - made later
+        def back(item: Answered | JudgeCall) -> None:  # the worker is made later
+            self.worker.hand_over(item)
+
+        return Judgements(self.rules, complete, back, redact=redact)
 
     # --- called by hooks ---------------------------------------------------------------------------------------------
 

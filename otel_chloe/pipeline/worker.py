@@ -105,7 +105,11 @@ class Worker(Generic[T]):
         # The worker takes the flag back before it looks at its work, so a wake-up that finds it up is not lost.
         if not process.woken:
             process.woken = True
-            process.queue.put(None)
+            try:
+                process.queue.put(None)
+            except BaseException:  # Ctrl-C before it was put: the next wake-up must do it
+                process.woken = False
+                raise
         if not process.running:
             self._start(process)
 
@@ -188,19 +192,20 @@ class Worker(Generic[T]):
 
     def _waited(self, process: Process[T], request: Request, timeout_s: float) -> bool:
         token = object()
-        if process.running or not process.thread.enter(token):
-            return request.done.wait(max(0.0, timeout_s))
-        # No thread ran, or none can be started: at the interpreter's exit, from 3.12 on, or the system has no more.
-        # The caller takes the thread's place, so that no second one works at the same time.
-        process.ident = _thread.get_ident()
         deadline = self._clock() + timeout_s
         try:
+            if process.running or not process.thread.enter(token):
+                return request.done.wait(max(0.0, timeout_s))
+            # No thread ran, or none can be started: at the interpreter's exit, from 3.12 on, or the system has no
+            # more. The caller takes the thread's place, so that no second one works at the same time.
+            process.ident = _thread.get_ident()
             for item in process.waiting():
                 in_own_context(self._do, item)
                 if request.done.is_set() or self._clock() >= deadline:
                     break
         finally:
-            self._ended(process)
+            if process.thread.holds(token):
+                self._ended(process)
         return request.done.is_set()
 
     def _before_exit(self) -> None:
@@ -224,11 +229,11 @@ class Worker(Generic[T]):
         if process.retry_at is not None and self._clock() < process.retry_at:
             return
         token = object()
-        if not process.thread.enter(token):
-            return
-        # Before the thread runs: who waits must know that there will be one.
-        process.running = True
         try:
+            if not process.thread.enter(token):
+                return
+            # Before the thread runs: who waits must know that there will be one.
+            process.running = True
             _thread.start_new_thread(self._launch, (process, token))
         except RuntimeError as error:
             process.retry_at = self._clock() + _RETRY_S
@@ -236,7 +241,8 @@ class Worker(Generic[T]):
             self._ended(process)
         except BaseException:
             # Ctrl-C came in between. If the thread did start, it finds that it holds the slot no more, and ends.
-            self._ended(process)
+            if process.thread.holds(token):
+                self._ended(process)
             raise
         if not process.exits:
             self.register_exit()

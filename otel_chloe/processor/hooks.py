@@ -67,6 +67,8 @@ class ScoringSpanProcessor(SpanProcessor):
         scorers: Not in this version.
         complete: A way of your own to the judge's model, ``complete(model, messages) -> str``, sync or async; None
             for litellm in a process of its own.
+        redact: A function of your own that gets each text of a run, already redacted, before the judge sees it, and
+            gives what may be shown of it. A text on which it raises is withheld.
         on_mark: Called with each run and each of its outcomes, on the worker; what it raises is counted.
         tracer_provider: Takes the evaluation spans; else they go where the run's own span goes.
         meter_provider: Takes the metrics; else the global one does.
@@ -82,6 +84,7 @@ class ScoringSpanProcessor(SpanProcessor):
         *,
         scorers: Sequence[object] = (),
         complete: Complete | None = None,
+        redact: Callable[[str], str] | None = None,
         on_mark: OnMark | None = None,
         tracer_provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
@@ -105,7 +108,9 @@ class ScoringSpanProcessor(SpanProcessor):
                 on_provider=on_provider,
             )
 
-        self._pipeline = Pipeline(self._rules, chosen, read_open, expand, sinks, complete=complete, on_mark=on_mark)
+        self._pipeline = Pipeline(
+            self._rules, chosen, read_open, expand, sinks, complete=complete, redact=redact, on_mark=on_mark
+        )
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._recorded = self._assembler.recorded
@@ -221,8 +226,6 @@ class ScoringSpanProcessor(SpanProcessor):
         elif not tree.open:
             self._assembler.drop(tree)
 
-    # --- the marks on the span ---------------------------------------------------------------------------------------
-
     def _first(self, span: Span, parent_context: Context | None) -> None:  # noqa: C901 - each split is a call more
         """A span with no open span of ours above it: the root of a tree, or nothing of ours."""
         scope = span._instrumentation_scope
@@ -231,7 +234,7 @@ class ScoringSpanProcessor(SpanProcessor):
             return  # our own, after the shutdown, or told twice: the processor was added twice
         attributes = span._attributes._dict  # type: ignore[union-attr]  # nobody else has the span yet
         kind: Kind = OTHER
-        plain_root = is_usual(attributes, AGENT)  # it is none where the program itself wrote what it expects
+        plain_root = is_usual(attributes, AGENT)
         if plain_root:
             kind = AGENT
         elif not is_silent(attributes, span._name, scope_name):

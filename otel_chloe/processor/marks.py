@@ -25,6 +25,8 @@ from otel_chloe.sinks import Value, calls_kept, mark_attributes
 NO_ROOM: Final = "no_room_on_span"
 BUSY: Final = "span_busy"
 """Marks that were not written on a span because somebody else was writing on it all the time."""
+FAR: Final = 32
+"""Free places on a span that nobody can fill in the moment between a look and a write."""
 PATIENCE_S: Final = 0.1
 """How long another thread may write on the span that a run's marks go on."""
 MOST_WAYS: Final = 1_000
@@ -79,41 +81,44 @@ class SpanMarks:
         """Write the marks of the span's run on the span."""
         if tree.closed or not span.is_recording():
             return
+        store: Any = getattr(span, "_attributes", None)
         try:
-            known: Mapping[str, Any] = span._attributes._dict  # type: ignore[union-attr]  # else the public way is taken
+            known: Mapping[str, Any] = store._dict
         except AttributeError:
-            known = plain(span.attributes)
+            known = plain(span.attributes)  # else the public way is taken
         attributes = self._plain(span, tree, known) if tree.plain_root else None
         if attributes is None:
             attributes = self._whole(span, tree)
         if not attributes:
             return
-        self._put(span, attributes)
+        self._put(span, store, known, attributes)
 
-    def _put(self, span: Span, attributes: dict[str, Value]) -> None:
+    def _put(self, span: Span, store: Any, held: Any, attributes: dict[str, Value]) -> None:
         """Set attributes that need no cleaning, as many as there is room for, in one operation on the SDK's own store.
 
         ``set_attributes`` checks each value, a fifth of all that a run costs here. The store is private: where it looks
         any different, and where values are cut, the public way is taken.
 
-        The store's lock is waited for a moment only. This thread itself may hold it, interrupted while it reads or
-        writes the span's attributes by a signal handler that ends the span: it would wait for ever.
+        The store's lock guards its limit: where that is far and nobody holds the lock, one operation needs none. It is
+        waited for a moment only: this thread itself may hold it, interrupted while it reads or writes the attributes
+        by a signal handler that ends the span.
         """
         try:
-            store: Any = span._attributes
-            lock = store._lock
-            held: dict[str, Any] = store._dict
             most = store.maxlen
+            lock = store._lock
             cuts = store.max_value_len is not None or store._immutable
-            ours = lock.acquire(False)
+            far = most is None or most - len(held) - len(attributes) >= FAR
+            if far and not cuts and not lock.locked():
+                held.update(attributes)
+                return
+            if not lock.acquire(timeout=PATIENCE_S):
+                self._health.count(BUSY)
+                return
         except AttributeError:
             limits = getattr(span, "_limits", None)
             if limits is not None and limits.max_span_attributes is not None:
-                attributes = self._fitting(attributes, plain(span.attributes), limits.max_span_attributes)
+                attributes = self._fitting(attributes, held, limits.max_span_attributes)
             span.set_attributes(attributes)
-            return
-        if not ours and not lock.acquire(timeout=PATIENCE_S):
-            self._health.count(BUSY)
             return
         try:
             if most is not None and most - len(held) < len(attributes):

@@ -28,14 +28,14 @@ def parsed(text: bytes) -> Any:
     text: they are replaced. It refuses more than 200 levels, so no greater depth gets past this point.
     """
     try:
-        return from_json(text, cache_strings="none")
+        return from_json(text, cache_strings="keys")
     except ValueError:
         return _parsed_with_care(text)
 
 
 def _parsed_with_care(text: bytes) -> Any:
     try:
-        return from_json(_ESCAPE.sub(_replaced, text.decode("utf-8-sig").strip()), cache_strings="none")
+        return from_json(_ESCAPE.sub(_replaced, text.decode("utf-8-sig").strip()), cache_strings="keys")
     except UnicodeDecodeError as error:
         raise NotJsonError("not UTF-8", f"from byte {error.start + 1:,} on") from None
     except ValueError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from .documents import Document, document_spans, stands_alone
+from .envelope import Envelopes
 from .forms import JsonForms
 from .json_text import NotJsonError, parsed
 from .problems import ONE_A_LINE, Problems, size
@@ -27,6 +28,7 @@ class _JsonLines:
         self._problems = problems
         self._max_bytes = max_bytes
         self._forms = JsonForms(problems, direct)
+        self._envelopes = Envelopes()
         self._lines = self._read()
 
     def spans(self) -> Iterator[Found]:
@@ -50,7 +52,7 @@ class _JsonLines:
 
     def _spans_of(self, line: bytes) -> list[Found]:
         try:
-            value = parsed(line)
+            value = self._envelopes.parsed(line)
         except NotJsonError as error:
             if not line.isspace():
                 self._refuse(line, error)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 
 from otel_chloe.expected import Count, ExpectedCalls
 from otel_chloe.gaps import MAY_HIDE_CALLS, TRUNCATED
-from otel_chloe.mark import Mark, Rule, Unscored, Violation
+from otel_chloe.mark import Mark, Rule, Unscored, Violation, mark_of_kept
 from otel_chloe.run import Run, ToolCall
 
 _DONE: Final[dict[Count, str]] = {
@@ -49,9 +49,12 @@ def calls(result: Run, expected: ExpectedCalls | Mapping[str, object]) -> Mark |
     Raises :class:`~otel_chloe.errors.ConfigError` where ``expected`` is wrong, and nothing else.
     """
     rules = expected if isinstance(expected, ExpectedCalls) else ExpectedCalls.from_mapping(expected)
-    hidden = None if result.complete and not result.gaps else _hides_calls(result)
-    if hidden is None and kept(rules, _names(result.tool_calls)):
-        return Mark(1.0, used(result.tool_calls), value=1.0, passed=True)
+    hidden = None if result.complete and not result.gaps else hides_calls(result)
+    if hidden is None:
+        made = result.tool_calls
+        names, raw = [call.name for call in made], [call.raw_name for call in made]
+        if kept(rules, names if raw == names else _both(names, raw)):
+            return mark_of_kept(used_names(names))
     return _weighed(result, rules, hidden)
 
 
@@ -86,11 +89,10 @@ def used_names(names: Sequence[str]) -> str:
     return f"Used: {', '.join(names)}." if names else "Used: nothing."
 
 
-def _names(made: Sequence[ToolCall]) -> list[str]:
+def _both(names: Sequence[str], raw_names: Sequence[str | None]) -> list[str]:
     """Each call's short name, then the names that the model wrote otherwise."""
-    names = [call.name for call in made]
-    names += [call.raw_name for call in made if call.raw_name is not None and call.raw_name != call.name]
-    return names
+    pairs = zip(names, raw_names, strict=True)
+    return [*names, *(raw for name, raw in pairs if raw is not None and raw != name)]
 
 
 def _weighed(result: Run, rules: ExpectedCalls, hidden: str | None) -> Mark | Unscored:
@@ -206,7 +208,7 @@ def _frozen(value: object) -> Hashable:
             return ("other", repr(value))
 
 
-def _hides_calls(result: Run) -> str | None:
+def hides_calls(result: Run) -> str | None:
     """What may hide calls of this run, in words; None if nothing does."""
     for gap in result.gaps:
         if gap.code in MAY_HIDE_CALLS:

@@ -25,6 +25,16 @@ MAX_BORN: Final = 1_000
 MAX_SEEN: Final = 50
 """Words that no rule names and an attribute still shows; later ones are `_other`."""
 
+_COUNTERS: Final = (
+    (semconv.CHLOE_MARKS, "{mark}", "Outcomes of scoring, by state."),
+    (semconv.CHLOE_VIOLATIONS, "{violation}", "Broken rules of `calls`, by rule and tool."),
+    (semconv.CHLOE_RUNS, "{run}", "Closed runs, by their end."),
+    (semconv.CHLOE_SPANS_LATE, "{span}", "Spans that came after their run was closed."),
+    (semconv.CHLOE_REVISIONS, "{mark}", "Marks that changed after they were emitted."),
+    (semconv.CHLOE_ERRORS, "{error}", "What went wrong in otel_chloe itself."),
+)
+"""Each counter's name, unit and description."""
+
 Labels = dict[str, str]
 
 
@@ -86,24 +96,11 @@ class Metrics:
         self._value = meter.create_histogram(
             semconv.CHLOE_EVALUATION_VALUE, unit="1", description="Scores of runs that are greater than 1."
         )
-        self._marks = meter.create_counter(
-            semconv.CHLOE_MARKS, unit="{mark}", description="Outcomes of scoring, by state."
+        self._marks, self._violations, self._runs, self._late, self._revisions, self._errors = (
+            meter.create_counter(name, unit=unit, description=text) for name, unit, text in _COUNTERS
         )
-        self._violations = meter.create_counter(
-            semconv.CHLOE_VIOLATIONS, unit="{violation}", description="Broken rules of `calls`, by rule and tool."
-        )
-        self._runs = meter.create_counter(semconv.CHLOE_RUNS, unit="{run}", description="Closed runs, by their end.")
         self._open = meter.create_up_down_counter(
             semconv.CHLOE_RUNS_OPEN, unit="{run}", description="Runs that are open."
-        )
-        self._late = meter.create_counter(
-            semconv.CHLOE_SPANS_LATE, unit="{span}", description="Spans that came after their run was closed."
-        )
-        self._revisions = meter.create_counter(
-            semconv.CHLOE_REVISIONS, unit="{mark}", description="Marks that changed after they were emitted."
-        )
-        self._errors = meter.create_counter(
-            semconv.CHLOE_ERRORS, unit="{error}", description="What went wrong in otel_chloe itself."
         )
         self._told: dict[str, int] = {}
         self._start_at_zero(watched)
