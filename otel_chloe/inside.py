@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome, snake_keys
@@ -77,7 +77,7 @@ def added(base: Any, more: Any) -> Any:
     """Both rules in one: their lists joined, each item once. What ``base`` says else stays, so nothing is relaxed."""
     if base is None or more is None:
         return more if base is None else base
-    kind: type[Any] = type(base)
+    kind: Any = type(base)  # pyright: ignore[reportUnknownVariableType] - one of the two in LISTS
     joined = {name: (*getattr(base, name), *getattr(more, name)) for name in LISTS[kind]}
     others = {name: getattr(base, name) for name in (field.name for field in fields(kind)) if name not in joined}
     if kind is ExpectedOutcome:
@@ -90,6 +90,6 @@ def added(base: Any, more: Any) -> Any:
 def _plain(value: Any) -> Any:
     """A rule as the mapping that it can be written as."""
     if not isinstance(value, ExpectedCalls | ExpectedOutcome):
-        return cast("Any", value)
+        return value
     said = {field.name: getattr(value, field.name) for field in fields(value)}
     return {name: item for name, item in said.items() if item not in ((), None)}

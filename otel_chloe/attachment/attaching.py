@@ -95,7 +95,7 @@ class Attachment:
         """The same of the logger provider."""
         return self._options.get("logger_provider") or self._own.loggers
 
-    def _same(self, rules: Rules, options: Mapping[str, object]) -> Attachment:
+    def again(self, rules: Rules, options: Mapping[str, object]) -> Attachment:
         """This attachment, if it is what a second ``attach`` asks for."""
         if rules != self.processor.rules:
             known = self.processor.rules.source or "rules of its own"
@@ -165,7 +165,7 @@ def attach(
     }
     with _lock:
         known = _known(found)
-        return _attach(found, loaded, options) if known is None else known._same(loaded, options)  # noqa: SLF001
+        return _attach(found, loaded, options) if known is None else known.again(loaded, options)
 
 
 def _attach(provider: Any, rules: Rules, options: Mapping[str, Any]) -> Attachment:

@@ -79,7 +79,7 @@ def _asked(rules: Rules) -> Iterator[Finding]:
 
     models = {each.model for each in rules.expectations if each.model} | {rules.judge.model or ""} - {""}
     for model in sorted(models):
-        result = {"text": "The shop is up.", "calls": []}
+        result: dict[str, object] = {"text": "The shop is up.", "calls": []}
         outcome = asyncio.run(expectations("Is the shop up?", result, {"should": ["says that the shop is up"]}, model))
         if outcome.state == "scored":
             yield Finding("ok", "judge", f"{model} answers")
