@@ -16,7 +16,7 @@ from otel_chloe.config import load_rules
 PYTHON = blocks("README.md", "python")
 RULES, LINES = blocks("README.md", "yaml")
 ATTACH, FUNCTION = PYTHON
-PROVIDERS = blocks("docs/attach.md", "python")[-1]
+(PROVIDERS,) = [block for block in blocks("docs/attach.md", "python") if "MeterProvider" in block]
 CONSOLE = [block for block in blocks("README.md", "console") if block.startswith("$ ")]
 
 TRACES = """

@@ -95,7 +95,7 @@ class Attachment:
         """The same of the logger provider."""
         return self._options.get("logger_provider") or self._own.loggers
 
-    def same(self, rules: Rules, options: Mapping[str, object]) -> Attachment:
+    def again(self, rules: Rules, options: Mapping[str, object]) -> Attachment:
         """This attachment, if it is what a second ``attach`` asks for."""
         if rules != self.processor.rules:
             known = self.processor.rules.source or "rules of its own"
@@ -118,6 +118,7 @@ def attach(
     provider: TracerProvider | None = None,
     otlp: str | None = None,
     complete: Complete | None = None,
+    redact: Callable[[str], str] | None = None,
     on_mark: Callable[[Run, Outcome], object] | None = None,
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
@@ -138,6 +139,7 @@ def attach(
         otlp: The address of an OTLP/HTTP receiver, such as ``http://localhost:4318``. Metrics and events go there
             where the application has no MeterProvider or LoggerProvider.
         complete: A way of your own to the judge's model.
+        redact: Gets each text of a run, already redacted, before the judge sees it, and gives what may be shown.
         on_mark: Called with each run and each of its outcomes.
         tracer_provider: Takes the evaluation spans; else they go where the run's own span goes.
         meter_provider: Takes the metrics; else the global one does.
@@ -153,6 +155,7 @@ def attach(
     options = {
         "otlp": otlp,
         "complete": complete,
+        "redact": redact,
         "on_mark": on_mark,
         "tracer_provider": tracer_provider,
         "meter_provider": meter_provider,
@@ -162,7 +165,7 @@ def attach(
     }
     with _lock:
         known = _known(found)
-        return _attach(found, loaded, options) if known is None else known.same(loaded, options)
+        return _attach(found, loaded, options) if known is None else known.again(loaded, options)
 
 
 def _attach(provider: Any, rules: Rules, options: Mapping[str, Any]) -> Attachment:

@@ -225,8 +225,6 @@ class ScoringSpanProcessor(SpanProcessor):
         elif not tree.open:
             self._assembler.drop(tree)
 
-    # --- the marks on the span ---------------------------------------------------------------------------------------
-
     def _first(self, span: Span, parent_context: Context | None) -> None:  # noqa: C901 - each split is a call more
         """A span with no open span of ours above it: the root of a tree, or nothing of ours."""
         scope = span._instrumentation_scope
@@ -235,7 +233,7 @@ class ScoringSpanProcessor(SpanProcessor):
             return  # our own, after the shutdown, or told twice: the processor was added twice
         attributes = span._attributes._dict  # type: ignore[union-attr]  # nobody else has the span yet
         kind: Kind = OTHER
-        plain_root = is_usual(attributes, AGENT)  # it is none where the program itself wrote what it expects
+        plain_root = is_usual(attributes, AGENT)
         if plain_root:
             kind = AGENT
         elif not is_silent(attributes, span._name, scope_name):
