@@ -88,7 +88,7 @@ def main() -> int:
     _show(backend, rules)
     target = os.environ.get("OTLP", "").rstrip("/")
     sent = _send_on(backend, target) if target else True
-    print("\nNext: three lines attach it to your own agent (README.md, examples/attach.py); `otel-chloe score` scores")
+    print("\nNext: two lines attach it to your own agent (README.md, examples/attach.py); `otel-chloe score` scores")
     print("recorded spans; `make demo OTLP=http://localhost:4318` shows these runs in your own backend.")
     return 0 if sent else 1
 
