@@ -106,28 +106,37 @@ class TestCircuit:
         circuit = Circuit()
         for n in range(MOST_FAILURES):
             assert circuit.lets_through(n), n
-            circuit.failed("no answer", n, lasting=False)
+            circuit.failed("no answer", n + 0.5, began=n, lasting=False)
 
         assert not circuit.lets_through(MOST_FAILURES)
         assert circuit.why == "no answer"
 
     def test_an_answer_in_between_keeps_it_closed(self):
         circuit = Circuit()
-        for _ in range(5 * MOST_FAILURES):
-            circuit.failed("no answer", 0.0, lasting=False)
+        for n in range(5 * MOST_FAILURES):
+            circuit.failed("no answer", n + 0.5, began=n, lasting=False)
             circuit.succeeded()
 
         assert circuit.lets_through(1.0)
 
+    def test_calls_that_fail_together_are_one_failure(self):
+        """As when the process that makes them dies."""
+        circuit = Circuit()
+        for n in range(MOST_FAILURES - 1):
+            for _ in range(8):
+                circuit.failed("it died", n + 0.5, began=n, lasting=False)
+
+        assert circuit.lets_through(MOST_FAILURES)
+
     def test_opens_at_once_after_a_failure_that_lasts(self):
         circuit = Circuit()
-        circuit.failed("no key", 0.0, lasting=True)
+        circuit.failed("no key", 0.0, began=0.0, lasting=True)
 
         assert not circuit.lets_through(FIRST_S - 1)
 
     def test_one_call_tries_whether_it_is_over(self):
         circuit = Circuit()
-        circuit.failed("no key", 0.0, lasting=True)
+        circuit.failed("no key", 0.0, began=0.0, lasting=True)
 
         assert [circuit.lets_through(FIRST_S) for _ in range(3)] == [True, False, False]
         circuit.succeeded()
@@ -135,19 +144,19 @@ class TestCircuit:
 
     def test_stays_open_longer_after_each_failed_try_up_to_a_limit(self):
         circuit, now, waits = Circuit(), 0.0, []
-        circuit.failed("no key", now, lasting=True)
+        circuit.failed("no key", now, began=now, lasting=True)
         for _ in range(8):
             begun = now
             while not circuit.lets_through(now):
                 now += 1.0
             waits.append(now - begun)
-            circuit.failed("no key", now, lasting=True)
+            circuit.failed("no key", now, began=now, lasting=True)
 
         assert waits == [min(FIRST_S * 2**n, LONGEST_S) for n in range(8)]
 
     def test_a_try_that_was_given_up_lets_another_try(self):
         circuit = Circuit()
-        circuit.failed("no key", 0.0, lasting=True)
+        circuit.failed("no key", 0.0, began=0.0, lasting=True)
         assert circuit.lets_through(FIRST_S)
         circuit.given_up()
 

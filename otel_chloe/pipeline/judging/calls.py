@@ -100,11 +100,11 @@ class Calls:
             reply = await self._answered(ask)
             cost = self._price.of(reply) if self._price is not None else reply.cost_usd
         except JudgeError as error:
-            self._failed(state, error, clock(), last=last)
+            self._failed(state, error, began, clock(), last=last)
             self._told(JudgeCall(model=ask.model, error=error.error, duration_s=clock() - began))
             raise
         except Exception as error:
-            state.circuit.failed(f"{type(error).__name__}: {error}", clock(), lasting=False)
+            state.circuit.failed(f"{type(error).__name__}: {error}", clock(), began=began, lasting=False)
             self._told(JudgeCall(model=ask.model, error=type(error).__name__, duration_s=clock() - began))
             raise
         except BaseException:
@@ -146,14 +146,14 @@ class Calls:
             raise JudgeError(said, error="timeout", retry=True) from None
 
     @staticmethod
-    def _failed(state: ModelState, error: JudgeError, now: float, *, last: bool) -> None:
+    def _failed(state: ModelState, error: JudgeError, began: float, now: float, *, last: bool) -> None:
         if error.error == RATE_LIMIT:
             state.pace.complained(now, error.retry_after_s)
             if not last:
                 return state.circuit.given_up()
         # What is wrong with one question says nothing about the next.
         if error.lasting or error.retry:
-            state.circuit.failed(str(error), now, lasting=error.lasting)
+            state.circuit.failed(str(error), now, began=began, lasting=error.lasting)
         else:
             state.circuit.given_up()
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 MOST_FAILURES: Final = 5
-"""Failed calls in a row that open the circuit."""
+"""Failures in a row that open the circuit. Calls that were under way together, and failed, are one."""
 FIRST_S: Final = 30.0
 LONGEST_S: Final = 600.0
 
@@ -18,6 +18,7 @@ class Circuit:
 
     def __init__(self) -> None:
         self._failures = 0
+        self._failed_at = float("-inf")
         self._until: float | None = None
         self._wait_s = FIRST_S
         self._trying = False
@@ -40,9 +41,11 @@ class Circuit:
         """A call was cancelled, so nobody knows."""
         self._trying = False
 
-    def failed(self, why: str, now: float, *, lasting: bool) -> None:
-        """A call failed; ``lasting``: every other one will too."""
-        self._failures += 1
+    def failed(self, why: str, now: float, *, began: float, lasting: bool) -> None:
+        """A call that began then has failed; ``lasting``: every other one will too."""
+        if began > self._failed_at:  # else it was under way when another failed: a child's death takes many along
+            self._failures += 1
+            self._failed_at = now
         tried, self._trying = self._trying, False
         if not (lasting or tried or self._failures >= MOST_FAILURES):
             return
