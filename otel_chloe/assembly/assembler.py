@@ -15,13 +15,13 @@ from otel_chloe.assembly.finished import Finished
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.loose import Loose, groups_with, near, released, still_loose, unclaimable, unclaimed
 from otel_chloe.assembly.over import is_over, is_whole, works
-from otel_chloe.assembly.plain import plain_run
+from otel_chloe.assembly.plain import calls_of, plain_run
 from otel_chloe.assembly.runs import Group, delimit, hands_over, mark_if_unclear
 from otel_chloe.assembly.traces import Traces
 from otel_chloe.assembly.tree import SPANS_LATE, Closed, Limits, Tree
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
 from otel_chloe.record import SPAN_ID, Record, shorten
-from otel_chloe.run import End, Run
+from otel_chloe.run import End, Run, ToolCall
 
 SWEEP_S: Final = 5.0
 """How often idle runs and limits over all runs are looked at."""
@@ -120,6 +120,11 @@ class RunAssembler:
         parts.append(record)
         tree.bytes = size
         return size > self._max_bytes or len(parts) > self._max_spans
+
+    def calls_at(self, tree: Tree, agent: str) -> tuple[ToolCall, ...] | None:
+        """The calls of a tree that :func:`plain_calls` told, from its tool spans alone: no message is read."""
+        tools = self._parts(tree, [record for record in tree.parts if record[0] is TOOL])  # type: ignore[index]  # records
+        return calls_of(agent, sorted(tools, key=lambda part: (part.start, part.span_id)))
 
     def runs_at(self, tree: Tree, ending: Part, now_ns: int) -> tuple[Run, bool] | None:
         """The run that hangs on a span that is about to end, and whether it is a top-level run.

@@ -125,31 +125,15 @@ def _run(root: Part, tools: Sequence[Part], model_calls: int, parts: Sequence[Pa
     facts = root.reader.agent(root)
     if facts.prompt is None or facts.output is None or facts.gaps or facts.messages:
         return None
-    calls: list[ToolCall] = []
-    for part in tools:
-        said = part.reader.tool(part)
-        if not is_mapping(said.arguments) or not said.arguments or said.gaps or said.ok is not True:
-            return None
-        calls.append(
-            ToolCall(
-                part.short_name or "",
-                said.arguments,
-                said.result,
-                ok=True,
-                ran=True,
-                agent=root.name,
-                raw_name=part.name,
-                call_id=part.call_id,
-                span_id=f"{part.span_id:016x}",
-                start_ns=part.start,
-            )
-        )
+    calls = calls_of(root.name, tools)
+    if calls is None:
+        return None
     span_id = f"{root.span_id:016x}"
     return Run(
         agent=root.name,
         prompt=facts.prompt,
         output=facts.output,
-        tool_calls=tuple(calls),
+        tool_calls=calls,
         trace_id=f"{root.trace_id:032x}",
         span_id=span_id,
         mark_span_id=span_id,
@@ -162,3 +146,27 @@ def _run(root: Part, tools: Sequence[Part], model_calls: int, parts: Sequence[Pa
         sampled=root.sampled,
         usage=Usage(model_calls=model_calls) if model_calls else None,
     )
+
+
+def calls_of(agent: str | None, tools: Sequence[Part]) -> tuple[ToolCall, ...] | None:
+    """The calls that a plain run's tool spans are, in this order; None where one does not say all of itself."""
+    calls: list[ToolCall] = []
+    for part in tools:
+        said = part.reader.tool(part)
+        if not is_mapping(said.arguments) or not said.arguments or said.gaps or said.ok is not True:
+            return None
+        calls.append(
+            ToolCall(
+                part.short_name or "",
+                said.arguments,
+                said.result,
+                ok=True,
+                ran=True,
+                agent=agent,
+                raw_name=part.name,
+                call_id=part.call_id,
+                span_id=f"{part.span_id:016x}",
+                start_ns=part.start,
+            )
+        )
+    return tuple(calls)

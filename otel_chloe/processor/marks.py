@@ -18,7 +18,8 @@ from otel_chloe.health import Health
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT
 from otel_chloe.processor.endhook import EndHook
-from otel_chloe.scorers import kept, outcomes_under, rules_of, used_names
+from otel_chloe.run import Run
+from otel_chloe.scorers import calls, kept, outcomes_under, rules_of, used_names
 from otel_chloe.semconv import CHLOE_EXPECTED, CHLOE_PASSED
 from otel_chloe.sinks import Value, calls_kept, mark_attributes
 
@@ -159,7 +160,17 @@ class SpanMarks:
                 if len(self._ways) >= MOST_WAYS:
                     self._ways.clear()
                 self._ways[way] = attributes
-        return attributes
+        return self._broken(tree, agent) if attributes is None else attributes
+
+    def _broken(self, tree: Tree, agent: str) -> dict[str, Value] | None:
+        """The attributes of a plain run that may break a rule: its calls suffice, and no message is read for them."""
+        held = self._rules.for_run(agent)
+        if held is None or held.calls is None or (held.expectations is not None and not held.expectations.has_lines):
+            return None
+        made = self._assembler.calls_at(tree, agent)
+        if made is None:
+            return None
+        return mark_attributes([calls(Run(agent=agent, tool_calls=made), held.calls)], reasons=self._reasons)[0]
 
     def _kept(self, agent: str, names: list[str]) -> dict[str, Value] | None:
         """The attributes of a run with these calls and no others, if it keeps its rules."""
