@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from otel_chloe.config.rules import AgentRules, Expectations, JudgeRules, Rules, Severity
+from otel_chloe.config.rules import AgentRules, Expectations, JudgeRules, Rules, ScorerRule, Severity
 from otel_chloe.config.settings import Settings
 
 RULES_VARIABLE = "OTEL_CHLOE_RULES"
 """The environment variable that names the rules file where none is given."""
 
-__all__ = ["AgentRules", "Expectations", "JudgeRules", "Rules", "Settings", "Severity", "load_rules"]
+__all__ = ["AgentRules", "Expectations", "JudgeRules", "Rules", "ScorerRule", "Settings", "Severity", "load_rules"]
 
 
 def load_rules(source: str | os.PathLike[str] | Mapping[str, object] | Rules | None = None) -> Rules:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from otel_chloe.config.settings import Settings
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
 from otel_chloe.inside import Inside, added_calls, added_outcome
+
+if TYPE_CHECKING:
+    from otel_chloe.kit import AnyScorer  # whoever has no scorers of their own does not pay for it
 
 Severity: TypeAlias = Literal["page", "ticket", "none"]
 """How much a broken rule matters: a label on metrics, for alerts. ``none`` is a rule on trial."""
@@ -57,10 +60,24 @@ class Expectations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScorerRule:
+    """A scorer of the user's own under the rules.
+
+    ``scorer`` has the rule's own threshold already. ``sample`` is the share of runs that it scores, from 0 to 1;
+    ``severity`` its own, where it is not its agent's.
+    """
+
+    scorer: AnyScorer
+    sample: float = 1.0
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRules:
     """What is expected of one agent, or (``agent`` is ``*``) of every agent. None: no rule of that kind.
 
-    ``digests`` maps a scorer's name to a hash of all that its mark depends on here.
+    ``scorers`` are the user's own, each once by its name. ``digests`` maps a scorer's name to a hash of all that its
+    mark depends on here.
     """
 
     agent: str
@@ -68,6 +85,7 @@ class AgentRules:
     calls: ExpectedCalls | None = None
     expectations: Expectations | None = None
     severity: Severity | None = None
+    scorers: tuple[ScorerRule, ...] = ()
     digests: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -126,6 +144,14 @@ class Rules:
         """The entry of exactly this agent, as written: what holds for its sub-runs."""
         return None if agent is None else self.alone.get(agent)
 
+    def with_scorers(self, scorers: tuple[ScorerRule, ...]) -> Rules:
+        """These rules and, for every top-level run, these scorers; of two with one name the rules' own stays."""
+        if not scorers:
+            return self
+        everyone = _with_scorers(self.everyone or AgentRules(agent="*"), scorers)
+        joined = {name: _with_scorers(rules, scorers) for name, rules in self.joined.items()}
+        return replace(self, everyone=everyone, joined=joined)
+
     def for_run(self, agent: str | None) -> AgentRules | None:
         """What holds for a top-level run of this agent: the rules for everyone and its own."""
         return self.everyone if agent is None else self.joined.get(agent, self.everyone)
@@ -151,6 +177,11 @@ class Rules:
         """A hash of everything that marks depend on; the settings are not part of it."""
         everyone = _digests(self.everyone) if self.everyone else None
         return digest(everyone, {name: _digests(rules) for name, rules in self.alone.items()})
+
+
+def _with_scorers(rules: AgentRules, scorers: tuple[ScorerRule, ...]) -> AgentRules:
+    there = {each.scorer.name for each in rules.scorers}
+    return replace(rules, scorers=(*rules.scorers, *(each for each in scorers if each.scorer.name not in there)))
 
 
 def _digests(rules: AgentRules) -> list[object]:
