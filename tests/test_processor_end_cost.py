@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from agent_app import App, marks_of, messages
 
+from otel_chloe.conventions import genai
 from otel_chloe.conventions import messages as reader
 
 
@@ -55,3 +56,23 @@ def test_no_message_is_read(tools: list[str], passed: bool):
         agent = next(span for span in app.exporter.get_finished_spans() if span.name == "invoke_agent site_doctor")
         assert marks_of(agent)["chloe.passed"] is passed
         assert read == []
+
+
+def test_arguments_are_read_only_of_repeats_that_are_told_apart_by_them_and_equal_texts_once():
+    read: list[str] = []
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is genai.tool.__code__:
+            read.append(frame.f_code.co_name)
+
+    with App() as app:
+        with app.agent():
+            for number in range(20):
+                _turn(app, "delete_site", f"delete_{number}")
+                _turn(app, "restart_site", f"restart_{number}")
+            sys.setprofile(profile)
+        sys.setprofile(None)
+
+        agent = next(span for span in app.exporter.get_finished_spans() if span.name == "invoke_agent site_doctor")
+        assert "restart_site 20 times: the same arguments" in str((agent.attributes or {})["chloe.calls.reason"])
+        assert len(read) == 1

@@ -7,7 +7,7 @@ is called by one thread, with the time given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from otel_chloe.assembly.build import Builder
@@ -16,6 +16,7 @@ from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.loose import Loose, groups_with, near, released, still_loose, unclaimable, unclaimed
 from otel_chloe.assembly.over import is_over, is_whole, works
 from otel_chloe.assembly.plain import calls_of, plain_run
+from otel_chloe.assembly.quick import quick_calls
 from otel_chloe.assembly.runs import Group, delimit, hands_over, mark_if_unclear
 from otel_chloe.assembly.traces import Traces
 from otel_chloe.assembly.tree import SPANS_LATE, Closed, Limits, Tree
@@ -121,10 +122,17 @@ class RunAssembler:
         tree.bytes = size
         return size > self._max_bytes or len(parts) > self._max_spans
 
-    def calls_at(self, tree: Tree, agent: str) -> tuple[ToolCall, ...] | None:
-        """The calls of a tree that :func:`plain_calls` told, from its tool spans alone: no message is read."""
-        tools = self._parts(tree, [record for record in tree.parts if record[0] is TOOL])  # type: ignore[index]  # records
-        return calls_of(agent, sorted(tools, key=lambda part: (part.start, part.span_id)))
+    def calls_at(self, tree: Tree, agent: str, compared: Collection[str]) -> tuple[ToolCall, ...] | None:
+        """The calls of a tree that :func:`plain_calls` told, from its tool spans alone: no message is read.
+
+        Only the arguments of the tools in ``compared`` are.
+        """
+
+        def call(record: Record) -> ToolCall | None:
+            found = calls_of(agent, self._parts(tree, [record]))
+            return found[0] if found else None
+
+        return quick_calls((held for held in tree.parts if held[0] is TOOL), compared, call)  # type: ignore[index, misc]  # records
 
     def runs_at(self, tree: Tree, ending: Part, now_ns: int) -> tuple[Run, bool] | None:
         """The run that hangs on a span that is about to end, and whether it is a top-level run.

@@ -6,12 +6,14 @@ give the same calls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from otel_chloe.assembly.build import NO_TOOL_SPANS
+from otel_chloe.names import short_name
 from otel_chloe.part import MODEL, TOOL, Part
-from otel_chloe.record import START, requests_in
+from otel_chloe.record import FIRST, IDENT, SPAN_ID, START, Record, requests_in
+from otel_chloe.run import ToolCall
 
 _NOT_FOR_SURE: Final = None
 
@@ -44,6 +46,37 @@ def plain_calls(held: Sequence[Any], root_id: int, root_scope: str) -> list[str]
     if not tools and (stopped or any(scope in root_scope for scope in NO_TOOL_SPANS)):
         return _NOT_FOR_SURE
     return [record[6] for record in tools]
+
+
+def quick_calls(
+    tools: Iterable[Record], compared: Collection[str], read: Callable[[Record], ToolCall | None]
+) -> tuple[ToolCall, ...] | None:
+    """The calls that a plain run's tool records are, in order; None where one does not say all of itself.
+
+    Only tools named in ``compared`` are told with their arguments: ``read`` makes a call of such a record. Equal
+    texts are equal arguments, and are read once.
+    """
+    found: list[ToolCall] = []
+    known: dict[tuple[str, str | None], ToolCall] = {}
+    whole: dict[str, bool] = {}
+    for record in sorted(tools, key=_order):
+        name: str = record[IDENT]
+        asks = whole.get(name)
+        if asks is None:
+            asks = whole[name] = name in compared or short_name(name) in compared
+        key = name, record[FIRST] if asks else None
+        call = known.get(key)
+        if call is None:
+            call = read(record) if asks else ToolCall(short_name(name), ok=True, ran=True, raw_name=name)
+            if call is None:
+                return None
+            known[key] = call
+        found.append(call)
+    return tuple(found)
+
+
+def _order(record: Record) -> tuple[int, int]:
+    return record[START], record[SPAN_ID]
 
 
 def _told_once(tools: list[Any]) -> bool:

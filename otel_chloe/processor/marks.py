@@ -167,7 +167,7 @@ class SpanMarks:
         held = self._rules.for_run(agent)
         if held is None or held.calls is None or (held.expectations is not None and not held.expectations.has_lines):
             return None
-        made = self._assembler.calls_at(tree, agent)
+        made = self._assembler.calls_at(tree, agent, held.calls.at_most_once)
         if made is None:
             return None
         return mark_attributes([calls(Run(agent=agent, tool_calls=made), held.calls)], reasons=self._reasons)[0]
