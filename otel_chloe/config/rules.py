@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
 
 from otel_chloe.config.settings import Settings
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
 from otel_chloe.inside import Inside, added_calls, added_outcome
 
 if TYPE_CHECKING:
-    from otel_chloe.kit import AnyScorer  # whoever has no scorers of their own does not pay for it
+    from otel_chloe.kit import AnyScorer, JudgeScorer  # whoever has no scorers of their own does not pay for it
 
 Severity: TypeAlias = Literal["page", "ticket", "none"]
 """How much a broken rule matters: a label on metrics, for alerts. ``none`` is a rule on trial."""
@@ -168,6 +168,17 @@ class Rules:
         return bool(self.expectations)
 
     @property
+    def scorers(self) -> tuple[ScorerRule, ...]:
+        """The user's own scorers, of whatever agent."""
+        held = [self.everyone, *self.alone.values(), *self.joined.values()]
+        return tuple(rule for each in held if each for rule in each.scorers)
+
+    @property
+    def own_judges(self) -> tuple[JudgeScorer, ...]:
+        """Those of the user's own scorers that a model is."""
+        return tuple(cast("JudgeScorer", each.scorer) for each in self.scorers if hasattr(each.scorer, "model"))
+
+    @property
     def agents(self) -> tuple[str, ...]:
         """The agents that have an entry of their own, in the order of the file."""
         return tuple(self.alone)
@@ -185,7 +196,8 @@ def _with_scorers(rules: AgentRules, scorers: tuple[ScorerRule, ...]) -> AgentRu
 
 
 def _digests(rules: AgentRules) -> list[object]:
-    return [dict(rules.digests), rules.severity]
+    own = [[each.scorer.key, each.scorer.version, each.sample, each.severity] for each in rules.scorers]
+    return [dict(rules.digests), rules.severity, own]
 
 
 def digest(*values: object) -> str:
