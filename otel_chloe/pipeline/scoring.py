@@ -126,6 +126,7 @@ class Pipeline:
         self._sleeps_at: float | None = None
         self._seen = False
         self.last_runs: deque[Glance] = deque(maxlen=LAST_RUNS)
+        self._glances: dict[Glance, Glance] = {}
 
     def _judges(self, complete: Complete | None, redact: Callable[[str], str] | None) -> Judgements | None:
         if not self.rules.judged and self.rules.judge.model is None:
@@ -217,7 +218,7 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         begun: list[Run] = []
         try:
-            self.last_runs.append(glance(closed.run))
+            self._remember(glance(closed.run))
             found = outcomes(closed.run, self.rules, judging=self._judgements is not None)
             if self._judgements is not None:
                 refused, begun = self._judgements.begin(closed.run, closed.tree.origin, found)
@@ -231,6 +232,12 @@ class Pipeline:
             return
         for run, outcome in found:
             self._tell(run, outcome)
+
+    def _remember(self, shown: Glance) -> None:
+        """Keeps what a run has shown, in one copy where many show the same."""
+        if len(self._glances) >= LAST_RUNS:
+            self._glances.clear()
+        self.last_runs.append(self._glances.setdefault(shown, shown))
 
     def _tell(self, run: Run, outcome: Outcome) -> None:
         if self._on_mark is None:
