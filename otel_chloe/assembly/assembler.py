@@ -339,6 +339,8 @@ class RunAssembler:
 
     def _release_loose(self, *, everything: bool) -> list[Closed]:
         """Closes the loose spans that no open run can claim any more."""
+        if not self._loose:
+            return []
         ready = self._loose if everything else unclaimable(self._loose, self.trees.copy().values())
         if not ready:
             return []
