@@ -133,6 +133,7 @@ class Pipeline:
         self._sleeps_at: float | None = None
         self._seen = False
         self.last_runs: deque[Glance] = deque(maxlen=LAST_RUNS)
+        self._glances: dict[Glance, Glance] = {}
 
     def _judges(self, complete: Complete | None, redact: Callable[[str], str] | None) -> Judgements | None:
         if not self.rules.judged and self.rules.judge.model is None and not self.rules.own_judges:
@@ -244,7 +245,7 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         begun: list[Run] = []
         try:
-            self.last_runs.append(glance(closed.run))
+            self._remember(glance(closed.run))
             found = outcomes(closed.run, self.rules, judging=self._judgements is not None)
             begun = self._begin(closed, found)
             with self._forks.held():
@@ -272,6 +273,12 @@ class Pipeline:
             begun += judged
         found += there
         return begun
+
+    def _remember(self, shown: Glance) -> None:
+        """Keeps what a run has shown, in one copy where many show the same."""
+        if len(self._glances) >= LAST_RUNS:
+            self._glances.clear()
+        self.last_runs.append(self._glances.setdefault(shown, shown))
 
     def _tell(self, run: Run, outcome: Outcome) -> None:
         if self._on_mark is None:
