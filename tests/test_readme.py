@@ -151,10 +151,3 @@ def test_the_make_targets_are_there():
 
     assert told == ["demo", "test"]
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in told)
-
-
-def test_what_the_readme_says_is_refused_is_refused():
-    from otel_chloe import ConfigError, ScoringSpanProcessor
-
-    with pytest.raises(ConfigError, match="not in this version"):
-        ScoringSpanProcessor({}, scorers=[len])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agent_app import FAILED, PASSED, App, agent_attributes
+from agent_app import FAILED, PASSED, App, agent_attributes, marks_of
 from opentelemetry.sdk.resources import Resource
 from small_recordings import agent, tool, written
 
@@ -140,6 +140,19 @@ class TestLive:
                 app.call("restart_site")
 
             assert app.counted("chloe.violations", gen_ai__tool__name="restart_site") == 1
+
+
+def test_a_live_sub_run_by_its_own_span():
+    with App(GOLD_RULES) as app:
+        with app.agent("planner"), app.agent(attributes={**agent_attributes("site_doctor"), **GOLD}):
+            app.call("restart_site")
+        with app.agent("planner"):
+            app.run("restart_site")
+
+        first, second = app.exported("invoke_agent site_doctor")
+        assert {key: said for key, said in marks_of(first).items() if key != TIER} == FAILED
+        assert marks_of(second) == {}
+        assert app.scores() == [("site_doctor", 0.0)]
 
 
 def test_recorded_runs_by_span_and_by_resource(tmp_path, capsys):

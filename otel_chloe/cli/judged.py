@@ -17,7 +17,7 @@ from .rules import working_directory_first
 
 if TYPE_CHECKING:
     from ..judge.ask import Complete
-    from ..pipeline.judgements import Answered
+    from ..pipeline.answered import Answered
 
 Found = tuple[str, Run]
 Scored = tuple[str, Run, list[tuple[Run, Outcome]]]
@@ -95,5 +95,5 @@ class _Judging:
         if isinstance(item, JudgeCall):
             return
         with self._changed:
-            self._answers[id(item.due.run)] = item.outcome
+            self._answers[id(item.run)] = item.outcomes[0]
             self._changed.notify_all()

@@ -14,7 +14,7 @@ from otel_chloe.inside import Inside, added_calls, added_outcome
 from otel_chloe.run import Run
 
 if TYPE_CHECKING:
-    from otel_chloe.kit import AnyScorer  # whoever has no scorers of their own does not pay for it
+    from otel_chloe.kit import AnyScorer, JudgeScorer  # whoever has no scorers of their own does not pay for it
 
 Severity: TypeAlias = Literal["page", "ticket", "none"]
 """How much a broken rule matters: a label on metrics, for alerts. ``none`` is a rule on trial."""
@@ -89,7 +89,7 @@ class AgentRules:
     """What is expected of one agent, or (``agent`` is ``*``) of every agent. None: no rule of that kind.
 
     ``scorers`` are the user's own, each once by its name. ``where`` has attributes that a run must have for these
-    rules to hold. ``digests`` maps a scorer's name to a hash of all that its mark depends on here.
+    rules to hold. ``digests`` maps the name of a built-in scorer to a hash of all that its mark depends on here.
     """
 
     agent: str
@@ -107,8 +107,6 @@ class AgentRules:
             digests["calls"] = _digest_of_calls(self.calls)
         if self.expectations is not None:
             digests["expectations"] = _digest_of_expectations(self.expectations, self.purpose)
-        # How many runs are scored changes no mark.
-        digests |= {each.scorer.name: digest(each.scorer.key, each.scorer.version) for each in self.scorers}
         object.__setattr__(self, "digests", digests)
 
     def holds_for(self, run: Run) -> bool:
@@ -242,10 +240,15 @@ class Rules:
         return bool(self.expectations)
 
     @property
-    def scorers(self) -> list[ScorerRule]:
-        """The users' own scorers, of whatever agent."""
+    def scorers(self) -> tuple[ScorerRule, ...]:
+        """The user's own scorers, of whatever agent."""
         held = [self.everyone, *self.alone.values(), *self.joined.values()]
-        return list(dict.fromkeys(rule for each in held if each for rule in each.scorers))
+        return tuple(dict.fromkeys(rule for each in held if each for rule in each.scorers))
+
+    @property
+    def own_judges(self) -> tuple[JudgeScorer, ...]:
+        """Those of the user's own scorers that a model is."""
+        return tuple(cast("JudgeScorer", each.scorer) for each in self.scorers if hasattr(each.scorer, "model"))
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -271,7 +274,8 @@ def _with_scorers(rules: AgentRules, scorers: tuple[ScorerRule, ...]) -> AgentRu
 
 
 def _digests(rules: AgentRules) -> list[object]:
-    said: list[object] = [dict(rules.digests), rules.severity]
+    own = [[each.scorer.key, each.scorer.version, each.sample, each.severity] for each in rules.scorers]
+    said: list[object] = [dict(rules.digests), rules.severity, own]
     return said if rules.where is None else [*said, dict(rules.where)]
 
 
