@@ -128,7 +128,7 @@ class TestWhatTheyAreGiven:
 
         assert (rule.sample, rule.severity, rule.scorer.threshold) == (0.25, "page", 1.0)
         assert (mark.name, mark.key, mark.passed) == ("few", "few", False)
-        assert rules.scorers == [rule]
+        assert rules.scorers == (rule,)
 
     def test_a_function_that_makes_a_scorer_of_its_arguments(self, tmp_path, module):
         (judge,) = of(loaded(tmp_path, f"      - {{use: '{module}:judge_of', with: {{question: 'Is it kind?'}}}}"))

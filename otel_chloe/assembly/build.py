@@ -16,6 +16,7 @@ from otel_chloe.assembly.twins import Seen
 from otel_chloe.inside import Inside
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, CHAIN, ERROR, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.record import NAMED
 from otel_chloe.run import End, Gap, Run, ToolCall, Usage
 from otel_chloe.semconv import CHLOE_EXPECTED
 
@@ -76,6 +77,7 @@ class Builder:
             start_ns=head.start,
             end_ns=last.end if last is not None else max(p.end for p in parts),
             resource=head.resource,
+            attributes=_named(head),
             sampled=head.sampled,
             usage=_usage(self.calls),
             inside=inside,
@@ -234,6 +236,7 @@ class Builder:
             start_ns=agent.start,
             end_ns=agent.end,
             resource=agent.resource,
+            attributes=_named(agent),
             sampled=agent.sampled,
             usage=_usage([call for call in self.calls if id(call.parts[0]) in below]),
         )
@@ -312,6 +315,11 @@ def _error(agent: Part | None) -> str | None:
     if agent is None or agent.status != ERROR:
         return None
     return agent.message or _text(agent.raw.get("error.type")) or "error"
+
+
+def _named(part: Part) -> dict[str, Any] | None:
+    """The attributes of a span that rules name."""
+    return ({key: part.raw[key] for key in NAMED.copy() if key in part.raw} if NAMED else None) or None
 
 
 def _usage(calls: Sequence[ModelCall]) -> Usage | None:

@@ -70,7 +70,8 @@ mean.
 exit codes:
   0  nothing failed
   1  a mark has not passed, or a scorer failed;
-     with --fail-under: a scorer's mean is under X, or a scorer failed;
+     with --fail-under: a scorer's mean is under X (not of those of whose
+     scores a lower one is better), or a scorer failed;
      with --strict: a mark is unscored or pending, too
   2  bad input or bad rules
 """

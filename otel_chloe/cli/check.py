@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from argparse import Namespace
 from collections import Counter
@@ -48,15 +49,15 @@ def _described(rules: Rules) -> Iterator[str]:
     for name in rules.agents:
         joined = rules.joined.get(name, rules.alone[name])
         yield name
-        yield from _entry(joined, rules.alone[name])
+        yield from _entry(joined, rules.alone[name], rules.everyone)
     if rules.everyone is not None:
         yield "every other agent" if rules.alone else "every agent"
         yield from _entry(rules.everyone, rules.everyone)
 
 
-def _entry(rules: AgentRules, own: AgentRules) -> Iterator[str]:
+def _entry(rules: AgentRules, own: AgentRules, everyone: AgentRules | None = None) -> Iterator[str]:
     """What holds for the runs of an agent; what comes from ``*`` does not hold for its sub-runs, and is marked."""
-    found: list[tuple[str, str]] = []
+    found = [*_where(own, ""), *(_where(everyone, " (of what is from *)") if everyone is not None else ())]
     if rules.purpose is not None:
         found.append(("purpose", rules.purpose))
     if rules.calls is not None:
@@ -68,6 +69,11 @@ def _entry(rules: AgentRules, own: AgentRules) -> Iterator[str]:
         found.append(("severity", rules.severity))
     for label, text in found or [("", "nothing")]:
         yield f"  {label:<{_LABEL}}{text}"
+
+
+def _where(rules: AgentRules, of: str) -> Iterator[tuple[str, str]]:
+    for key, value in (rules.where or {}).items():
+        yield "where", f"{key}: {json.dumps(value, ensure_ascii=False)}{of}"
 
 
 def _calls(calls: ExpectedCalls, own: ExpectedCalls | None) -> Iterator[tuple[str, str]]:

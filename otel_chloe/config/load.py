@@ -12,6 +12,7 @@ from otel_chloe.config.document import Document, Key, read_document
 from otel_chloe.config.rules import AgentRules, Rules, ScorerRule
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, camel, contradictions, relaxed, unknown_key
+from otel_chloe.record import keep
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -32,6 +33,7 @@ def read_rules(source: str | PathLike[str] | Mapping[str, object]) -> Rules:
     """Read and check rules: what :func:`otel_chloe.config.load_rules` does where there are any."""
     document = _document(source)
     rules = _rules(document, None if isinstance(source, Mapping) else document.name)
+    keep({key for entry in [rules.everyone, *rules.alone.values()] if entry and entry.where for key in entry.where})
     _warn(document, rules)
     return rules
 
@@ -111,7 +113,7 @@ def _problems(document: Document, error: ValidationError) -> list[_Problem]:
 
 
 def _problem(document: Document, details: ErrorDetails) -> _Problem:
-    from otel_chloe.config.schema import REFUSED, keys_at
+    from otel_chloe.config.schema import keys_at
 
     loc = details["loc"]
     is_key = bool(loc) and loc[-1] == "[key]"
@@ -126,7 +128,7 @@ def _problem(document: Document, details: ErrorDetails) -> _Problem:
     if kind in {"model_type", "dict_type"}:
         return _Problem(path, _no_mapping(details["input"], keys_at(loc)))
     known = details.get("ctx", {}).get("error")
-    return _Problem(path, str(known or details["msg"]), at_key=is_key or kind == REFUSED)
+    return _Problem(path, str(known or details["msg"]), at_key=is_key)
 
 
 def _extra_key(key: Key, known: Sequence[str]) -> str:

@@ -203,7 +203,7 @@ class SpanMarks:
         if found is None:
             return {}
         run, top = found
-        held = rules_of(run, self._rules) if top else self._rules.named(run.agent)
+        held = rules_of(run, self._rules) if top else self._rules.of_sub_run(run)
         # What a judge is to say comes when the span is long gone.
         said = list(outcomes_under(run, held, run.trace_id, judging=True))
         if self._own is not None and not live:

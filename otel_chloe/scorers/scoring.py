@@ -85,13 +85,13 @@ def scored_runs(run: Run, rules: Rules) -> Iterator[tuple[Run, AgentRules, str |
     if (held := rules_of(run, rules)) is not None:
         yield run, held, run.trace_id
     for sub in _below(run):
-        if (held := rules.named(sub.agent)) is not None:
+        if (held := rules.of_sub_run(sub)) is not None:
             yield sub, held, sub.trace_id or run.trace_id
 
 
 def rules_of(run: Run, rules: Rules) -> AgentRules | None:
     """What holds for a top-level run: the rules for everyone, its agent's, and what the program expects of it alone."""
-    held = rules.for_run(run.agent)
+    held = rules.of_run(run)
     inside = run.inside
     if not isinstance(inside, Inside):
         return held
