@@ -13,7 +13,7 @@ from typing import Any, Final
 from otel_chloe.assembly.build import Builder
 from otel_chloe.assembly.finished import Finished
 from otel_chloe.assembly.forest import Forest
-from otel_chloe.assembly.loose import Loose, groups_with, near, released, still_loose, unclaimable, unclaimed
+from otel_chloe.assembly.loose import Loose, Released, groups_with, near, still_loose, unclaimable, unclaimed
 from otel_chloe.assembly.over import is_over, is_whole, works
 from otel_chloe.assembly.plain import calls_of, plain_run
 from otel_chloe.assembly.quick import quick_calls
@@ -56,6 +56,7 @@ class RunAssembler:
         self.traces = Traces()
         self._closing: dict[int, Tree] = {}
         self._loose: Loose = []
+        self._released = Released(limits, count)
         self._over = Finished(self.tree_of, limits.remembered_runs, count)
         self._finished = self._over.traces
         self._next_sweep_s: float | None = None
@@ -185,8 +186,8 @@ class RunAssembler:
 
     @property
     def open_runs(self) -> int:
-        """Trees that hold a span, or whose root is open."""
-        return len(self.trees)
+        """Trees that hold a span, or whose root is open, and runs that are being stitched of model calls."""
+        return len(self.trees) + len(self._released.held)
 
     def due(self, now: float, now_ns: int) -> list[Closed]:
         """The runs that are over at this time. Idempotent; a passed deadline is never moved."""
@@ -196,7 +197,7 @@ class RunAssembler:
                 found += self._close(tree, now_ns, "settled", everything=False)
         if self._next_sweep_s is None or now >= self._next_sweep_s:
             self._next_sweep_s = now + min(SWEEP_S, self.limits.idle_s / 4)
-            found += self._sweep(now, now_ns)
+            found += self._sweep(now, now_ns) + self._released.idle(now)
         return found + self._release_loose(everything=False)
 
     def next_due(self, now: float) -> float:
@@ -206,7 +207,7 @@ class RunAssembler:
     def flush(self, now_ns: int) -> list[Closed]:
         """Closes every run whose root has ended, without waiting."""
         found = [closed for tree in self._closing.copy().values() for closed in self._close(tree, now_ns, "settled")]
-        return found + self._release_loose(everything=True)
+        return found + self._release_loose(everything=True) + self._released.close(everything=False)
 
     def close_all(self, now_ns: int) -> list[Closed]:
         """Closes everything, finished or not."""
@@ -214,13 +215,14 @@ class RunAssembler:
         for tree in self.trees.copy().values():
             found += self._close(tree, now_ns, "shutdown", everything=True)
         self._over.let_all_go()
-        return found + self._release_loose(everything=True)
+        return found + self._release_loose(everything=True) + self._released.close(everything=True)
 
     def forget(self) -> None:
         """Drops everything held: in a forked child, it is the parent's."""
         for held in (self.tree_of, self.trees, self.traces, self._closing, self._over):
             held.clear()
         self._loose.clear()
+        self._released.held.clear()
 
     # --- closing -----------------------------------------------------------------------------------------------------
 
@@ -336,13 +338,13 @@ class RunAssembler:
             self._drop(tree)
 
     def _release_loose(self, *, everything: bool) -> list[Closed]:
-        """Closes the loose spans that no open run can claim any more."""
+        """Has the loose spans that no open run can claim any more stitched to runs, or counted."""
         ready = self._loose if everything else unclaimable(self._loose, self.trees.copy().values())
         if not ready:
             return []
         taken = {id(p) for p, _ in ready}
         self._loose = [(p, t) for p, t in self._loose if id(p) not in taken]
-        return released(ready, self._count)
+        return self._released.take(ready)
 
 
 def _id_of(held: Part | Record) -> int:
