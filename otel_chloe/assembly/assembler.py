@@ -121,10 +121,7 @@ class RunAssembler:
         return size > self._max_bytes or len(parts) > self._max_spans
 
     def calls_at(self, tree: Tree, agent: str, compared: Collection[str]) -> tuple[ToolCall, ...] | None:
-        """The calls of a tree that :func:`plain_calls` told, from its tool spans alone: no message is read.
-
-        Only the arguments of the tools in ``compared`` are.
-        """
+        """The calls of a tree that :func:`plain_calls` told; no message is read, and arguments only of ``compared``."""
 
         def call(record: Record) -> ToolCall | None:
             found = calls_of(agent, self._parts(tree, [record]))
@@ -344,11 +341,10 @@ class RunAssembler:
 
     def _release_loose(self, *, everything: bool) -> list[Closed]:
         """Has the loose spans that no open run can claim any more stitched to runs, or counted."""
-        if not self._loose:
-            return []
-        ready = self._loose if everything else unclaimable(self._loose, self.trees.copy().values())
+        loose = self._loose
+        ready = loose if everything or not loose else unclaimable(loose, self.trees.copy().values())
         if not ready:
             return []
         taken = {id(p) for p, _ in ready}
-        self._loose = [(p, t) for p, t in self._loose if id(p) not in taken]
+        self._loose = [(p, t) for p, t in loose if id(p) not in taken]
         return self._released.take(ready)
