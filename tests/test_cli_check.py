@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from small_recordings import agent, bad, model, tool, written
+from small_recordings import agent, bad, silent, tool, written
 
 from otel_chloe.cli import main
 
@@ -79,7 +79,7 @@ def test_check_knows_the_long_names_of_tools_and_the_agents_of_sub_runs(rules, t
 
 
 def test_check_sums_up_gaps(rules, tmp_path, capsys):
-    path = written(tmp_path / "spans.jsonl", model(1, 1), model(2, 1, response="other", at=5))
+    path = written(tmp_path / "spans.jsonl", silent(1, 1), silent(2, 1, at=5))
 
     main(["check", rules(), path])
 

@@ -152,6 +152,16 @@ class Pipeline:
     def _back(self, item: Answered | JudgeCall) -> None:  # the worker is made later
         self.worker.hand_over(item)
 
+    @property
+    def marks_later(self) -> bool:
+        """Whether marks come when a run's span is long gone."""
+        return self.rules.judged or bool(self.rules.own_judges) or (self.own is not None and self.own.later)
+
+    @property
+    def asks(self) -> bool:
+        """Whether functions of the user's are asked, whose own spans are no runs."""
+        return self.own is not None or self._judgements is not None or self._on_mark is not None
+
     # --- called by hooks ---------------------------------------------------------------------------------------------
 
     def wake(self) -> None:

@@ -116,7 +116,7 @@ class HoldProcessor(SpanProcessor):
 
     def _tree_of(self, span: ReadableSpan) -> Tree | None:
         """The tree of a span that has ended and that later marks will stand on, as far as can be told."""
-        if span.context is None or not (self._pipeline.rules.judged or self._pipeline.own):
+        if span.context is None or not self._pipeline.marks_later:
             return None
         tree = self._pipeline.assembler.trees.get(span.context.span_id)
         return tree if tree is not None and tree.ours else None
