@@ -291,6 +291,21 @@ class TestPending:
         assert told["gen_ai.evaluation.score.value"] == 0.25
         assert told["gen_ai.evaluation.explanation"] == "Late."
 
+    def test_events_tell_too(self, tmp_path, recording, capsys):
+        (span,) = json.loads(evaluation("kind", TRACE, SPAN, **PENDING))["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        record = {
+            "timeUnixNano": span["endTimeUnixNano"], "traceId": TRACE, "spanId": SPAN,
+            "eventName": "gen_ai.evaluation.result", "attributes": span["attributes"],
+        }  # fmt: skip
+        scoped = {"scope": {"name": "otel_chloe"}, "logRecords": [record, {"traceId": "", "attributes": []}]}
+        other = {"scope": {"name": "app"}, "logRecords": [record]}
+        logs = written(tmp_path / "x.logs.jsonl", json.dumps({"resourceLogs": [{"scopeLogs": [scoped, other]}]}))
+
+        assert main(["pending", logs]) == 0
+        assert capsys.readouterr().out == f"kind  doctor  trace {TRACE}  span {SPAN}  a person reads it on Friday\n"
+        assert main(["pending", logs, recording]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 2
+
     def test_a_recording_that_cannot_be_read_is_2(self, recording, tmp_path, capsys):
         assert main(["pending", recording, str(tmp_path / "nothing.jsonl")]) == 2
         assert len(capsys.readouterr().out.splitlines()) == 1

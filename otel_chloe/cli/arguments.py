@@ -125,7 +125,8 @@ exit codes:
 
 _PENDING: Final = f"""\
 List the scores that recordings wait for (DeferredScore), as their evaluation
-spans tell; those that a later one resolved are left out.
+spans tell, or in OTLP/JSON the events. Those that a later one resolved are left
+out.
 
 {_INPUT}"""
 
