@@ -8,6 +8,7 @@ import json
 
 import pytest
 from agent_app import App
+from opentelemetry import _logs, trace
 from otlp_receiver import Receiver, said
 from small_recordings import SECOND, START, written
 
@@ -96,6 +97,17 @@ class TestInPython:
         resolve(**RUN, score=1)
 
         assert len(receiver.spans) == 1
+
+    def test_the_applications_own_providers_take_it(self, backend, monkeypatch, caplog):
+        monkeypatch.setattr(trace, "get_tracer_provider", lambda: backend.tracers)
+        monkeypatch.setattr(_logs, "get_logger_provider", lambda: backend.loggers)
+
+        mark = resolve(**RUN, score=0.5)
+
+        (span,), (event,) = backend.spans.get_finished_spans(), backend.logs.get_finished_logs()
+        assert span.attributes["chloe.mark.id"] == event.log_record.attributes["chloe.mark.id"] == mark.id
+        assert f"{span.parent.span_id:016x}" == SPAN
+        assert "no MeterProvider is set" in caplog.text
 
     def test_spans_that_are_not_taken_are_an_error_and_nothing_else_is_sent(self, receiver):
         receiver.refuses = {"/v1/traces"}

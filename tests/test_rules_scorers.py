@@ -38,6 +38,7 @@ def judge_of(question, model="m"):
 
 is_kind = Scorer.llm_judge(name="is_kind", model="claude-haiku-4-5", rubric="Is it kind?", threshold=0.5)
 tone = Scorer.llm_judge(name="tone", model="m", rubric="Which?", value_type="categorical", threshold=1)
+sure = Scorer.code(lambda output: True, name="sure", value_type="boolean", threshold=0.5)
 number = 3
 _hidden = 1
 """
@@ -217,11 +218,15 @@ class TestJoining:
 
 def test_a_threshold_that_is_for_no_score_is_warned_about(tmp_path, module, caplog):
     with caplog.at_level(logging.WARNING, "otel_chloe.config"):
-        loaded(tmp_path, f"      - {module}:polite\n      - {module}:tone")
+        loaded(tmp_path, f"      - {module}:polite\n      - {module}:tone\n      - {module}:sure")
 
     assert [record.getMessage() for record in caplog.records] == [
         (
             f"{tmp_path / 'rules.yaml'}:5:9: agents.a.scorers[1]: the threshold of tone is for nothing: "
             "its direction is none, so nothing passes or fails"
-        )
+        ),
+        (
+            f"{tmp_path / 'rules.yaml'}:6:9: agents.a.scorers[2]: the threshold of sure is for nothing: "
+            "its values are true or false, which pass or fail by themselves"
+        ),
     ]

@@ -70,7 +70,7 @@ def resolve(
     )  # fmt: skip
     providers = _own_providers() if otlp is None else None
     if providers is not None:
-        _emit([found], **providers)
+        _emit([found], **providers).write_log()  # says what provider is missing, if one is
         return found[1]
     refused = send([found], otlp)
     if refused:
@@ -175,11 +175,12 @@ def _taken(exporter: Any, batch: Any) -> bool:
         exporter.shutdown()
 
 
-def _emit(marks: Sequence[tuple[Run, Mark]], **providers: Any) -> None:
+def _emit(marks: Sequence[tuple[Run, Mark]], **providers: Any) -> Health:
     health = Health(monotonic)
     sinks = Sinks(health, **providers)
     for run, mark in marks:
         sinks.emit(run, [(run, mark)], completed=False)
+    return health
 
 
 def _own_providers() -> dict[str, Any] | None:

@@ -216,14 +216,17 @@ def _relaxed(everyone: AgentRules | None, joined: AgentRules) -> list[_Problem]:
 
 def _pointless(entry: AgentRules) -> list[_Problem]:
     """Thresholds that no score of their scorer can be compared with. ``entry`` is one as it was written."""
-    return [
-        _Problem(
-            ("agents", entry.agent, "scorers", i),
-            f"the threshold of {rule.scorer.name} is for nothing: its direction is none, so nothing passes or fails",
-        )
-        for i, rule in enumerate(entry.scorers)
-        if rule.scorer.threshold is not None and rule.scorer.direction == "none"
-    ]
+    found: list[_Problem] = []
+    for i, scorer in enumerate(each.scorer for each in entry.scorers):
+        if scorer.threshold is None:
+            continue
+        why = "its direction is none, so nothing passes or fails" if scorer.direction == "none" else None
+        if scorer.value_type == "boolean":
+            why = "its values are true or false, which pass or fail by themselves"
+        if why is not None:
+            text = f"the threshold of {scorer.name} is for nothing: {why}"
+            found.append(_Problem(("agents", entry.agent, "scorers", i), text))
+    return found
 
 
 def _names(expected: ExpectedCalls) -> list[str]:
