@@ -29,6 +29,12 @@ async def later(output):
 def several(output):
     return [Score("words", len(output.split())), Score("tone", "flat"), DeferredScore("helpful", reason="on Friday")]
 
+def half(run):
+    return 0.75 if run.trace_id.endswith("1") else 0.25
+
+def odd(run):
+    return float("nan") if run.trace_id.endswith("1") else 1.0
+
 def raises(output):
     raise LookupError("no such city")
 
@@ -113,6 +119,18 @@ def test_the_text_ends_with_what_is_known_of_each(scored):
     ]
     assert any("helpful   pending: on Friday" in line for line in lines)
     assert any("tone      flat: " in line for line in lines)
+
+
+def test_what_is_averaged(scored):
+    """tr-agg-01: only scores enter a mean; what is no number, or waits, or failed, is counted beside it."""
+    uses = [{"use": "half", "threshold": 0.5}, "several", "odd"]
+    _, lines, _ = scored(uses, runs=2)
+
+    totals = {line.split("  ")[0]: line.split("  ", 2)[2] for line in lines[-5:]}
+    assert totals["half"] == "mean 0.50  pass 1/2  unscored 0  pending 0  failed 0"
+    assert totals["tone"] == "mean -  pass 0/0  unscored 0  pending 0  failed 0"
+    assert totals["helpful"] == "mean -  pass 0/0  unscored 0  pending 2  failed 0"
+    assert totals["odd"] == "mean 1.00  pass 0/0  unscored 0  pending 0  failed 1"
 
 
 class TestJudges:

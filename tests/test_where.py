@@ -182,6 +182,37 @@ def test_recorded_runs_by_span_and_by_resource(tmp_path, capsys):
     assert f'  where         {TIER}: "gold"\n' in capsys.readouterr().out
 
 
+def test_check_says_which_conditions_no_recorded_run_has(tmp_path, capsys):
+    path = written(
+        tmp_path / "runs.jsonl",
+        tool(1, 2, 1, name="restart_site", at=0.1, lasts=0.1),
+        agent(1, 1, name="site_doctor", **{TIER.replace(".", "__"): "gold"}),
+    )
+    rules = tmp_path / "rules.yaml"
+
+    def checked(text: str) -> tuple[int, list[str]]:
+        rules.write_text(text)
+        code = main(["check", str(rules), path])
+        return code, [line for line in capsys.readouterr().out.splitlines() if line.startswith("never seen")]
+
+    ban = "calls: {mustNotCall: [restart_site]}"
+    assert checked(
+        f"agents: {{site_doctor: {{{ban}, where: {{{TIER}: gold}}}}, '*': {{where: {{service.name: shop}}}}}}"
+    ) == (
+        0,
+        [],
+    )
+    assert checked(
+        f"agents: {{site_doctor: {{{ban}, where: {{{TIER}: free}}}}, '*': {{where: {{service.name: 7}}}}}}"
+    ) == (
+        1,
+        [
+            f'never seen    a run of site_doctor with {TIER}: "free" (where)',
+            "never seen    a run of * with service.name: 7 (where)",
+        ],
+    )
+
+
 @pytest.mark.parametrize(
     ("where", "said"),
     [
