@@ -98,7 +98,7 @@ class _Open:
 
 
 def stamped(mark: Mark, *, version: str | None, id_: str | None, severity: str | None) -> Mark:
-    """``replace(mark, version=…, id=…, severity=…)``, made fast."""
+    """``replace(mark, version=…, id=…, severity=…)``, made fast: every mark is stamped."""
     made: Any = _Open(mark.reason)
     for name in _Open.__slots__:
         setattr(made, name, getattr(mark, name))

@@ -33,7 +33,8 @@ class Due:
 
     def stamped(self, outcome: Outcome) -> Outcome:
         """The outcome with its version, id and severity."""
-        return _stamped(replace(outcome, name=EXPECTATIONS), self.run, self.rules, self.trace_id)
+        named = outcome if outcome.name == EXPECTATIONS else replace(outcome, name=EXPECTATIONS)
+        return _stamped(named, self.run, self.rules, self.trace_id)
 
 
 def outcomes(run: Run, rules: Rules, *, judging: bool = False) -> list[tuple[Run, Outcome]]:
