@@ -192,5 +192,7 @@ def _name_tool(part: Part) -> None:
     part.short_name = without_plugin(name) if part.scope.startswith(SEMANTIC_KERNEL_SCOPE) else short_name(name)
 
 
-def _text(value: object) -> str | None:
+def _text(value: Any) -> str | None:
+    if value is None or (value.__class__ is str and value):
+        return value
     return value if isinstance(value, str) and value else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from ..errors import InputError
@@ -16,6 +17,10 @@ ONE_A_LINE: Final = "Expected one OTLP/JSON ExportTraceServiceRequest a line"
 def size(count: int) -> str:
     """Write a number of bytes for people."""
     return f"{count >> 20:,} MB" if count >= 1 << 20 else f"{count:,} bytes"
+
+
+class UnwantedError(Exception):
+    """A problem came up where none was wanted."""
 
 
 class Problems:
@@ -42,6 +47,7 @@ class Problems:
         self.other_signals: set[str] = set()
         self._tell = tell
         self._limit = limit
+        self._wanted = True
         self._told = 0
         self._untold = 0
         self._what = self._advice = ""
@@ -49,6 +55,8 @@ class Problems:
 
     def add(self, what: str, advice: str) -> None:
         """Note a problem at the current place. ``what`` says what is wrong, ``advice`` what was expected and helps."""
+        if not self._wanted:
+            raise UnwantedError
         if what == self._what and self.place <= self._to + 1:
             self._to = self.place
             self._times += 1
@@ -57,6 +65,15 @@ class Problems:
         self._what, self._advice = what, advice
         self._from = self._to = self.place
         self._times = 1
+
+    @contextmanager
+    def none_wanted(self) -> Generator[None]:
+        """Raises UnwantedError at the first problem inside, and notes none."""
+        self._wanted = False
+        try:
+            yield
+        finally:
+            self._wanted = True
 
     def close(self) -> None:
         """Tell what is still to be told: also that a recording holds nothing, or other signals only.
