@@ -6,11 +6,14 @@ import json
 import os
 import socket
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from queue import Queue
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
@@ -19,6 +22,7 @@ import pytest
 T = TypeVar("T")
 
 ROOT = Path(__file__).parent.parent
+ALERTING = ROOT / "examples" / "alerting"
 LOOPBACK = "127.0.0.1"
 LOOK_S = 0.1
 
@@ -194,3 +198,46 @@ def is_scraped(program: Program) -> bool:
     """Whether Prometheus has found what it scrapes."""
     found = get(f"{program.url('query')}/api/v1/query?query=up")["data"]["result"]
     return bool(found) and all(each["value"][1] == "1" for each in found)
+
+
+@contextmanager
+def webhook() -> Iterator[tuple[str, Queue[tuple[str, dict[str, Any]]]]]:
+    """A server that keeps what is posted to it: the path and the JSON."""
+    posted: Queue[tuple[str, dict[str, Any]]] = Queue()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            posted.put((self.path, json.loads(body)))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://{LOOPBACK}:{server.server_address[1]}", posted
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def alertmanager(folder: Path, program: str, hook: str) -> Iterator[str]:
+    """Alertmanager with the example's config, whose webhooks are this one. Its address."""
+    folder.mkdir(parents=True)
+    config = folder / "alertmanager.yml"
+    config.write_text((ALERTING / "alertmanager.yml").read_text().replace("http://localhost:9099", hook))
+    address = f"{LOOPBACK}:{free_port()}"
+    argv = [
+        program,
+        f"--config.file={config}",
+        f"--storage.path={folder / 'data'}",
+        f"--web.listen-address={address}",
+        "--cluster.listen-address=",
+    ]
+    with running("alertmanager", argv, folder, {}, f"http://{address}/-/ready"):
+        yield address

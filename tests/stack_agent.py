@@ -1,11 +1,13 @@
 """An instrumented agent as a program: runs whose names come on standard input, sent to an OTLP endpoint each second.
 
-``good`` is a run that keeps the rules, ``bad`` one that deletes a site. It ends when its input does.
+``good`` is a run that keeps the rules, ``bad`` one that restarts a site twice, ``very bad`` one that deletes it. The
+program ends when its input does.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 from opentelemetry import _logs, metrics, trace
@@ -19,6 +21,7 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from typing_extensions import Self
 
 import otel_chloe
 
@@ -30,7 +33,34 @@ RULES = {
         }
     }
 }
-TOOLS = {"good": ("check_site", "restart_site"), "bad": ("check_site", "delete_site")}
+TOOLS = {
+    "good": ("check_site", "restart_site"),
+    "bad": ("check_site", "restart_site", "restart_site"),
+    "very bad": ("check_site", "delete_site"),
+}
+
+
+class Agent:
+    """This program as a process, while a block lasts."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, endpoint], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate(timeout=30)
+
+    def run(self, kind: str) -> str:
+        """Has it run once; the trace's id."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{kind}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
 
 
 def said(role: str, text: str) -> str:

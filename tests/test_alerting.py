@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from queue import Empty, Queue
-from typing import Any
+from queue import Empty
 
 import pytest
 import yaml
-from backends import LOOPBACK, ROOT, collector, free_port, get, is_scraped, prometheus, running, until
-from stack_agent import RULES
-from test_stack import agent
+from backends import ALERTING, LOOPBACK, alertmanager, collector, free_port, get, is_scraped, prometheus, until, webhook
+from stack_agent import RULES, Agent
 
-ALERTING = ROOT / "examples" / "alerting"
 PAGED_WITHIN_S = 20.0
 """With an export, a scrape and an evaluation each second."""
 
@@ -57,49 +51,6 @@ def test_alertmanagers_config_is_valid(needs: Callable[[str], str]):
     assert said.returncode == 0, said.stdout + said.stderr
 
 
-@contextmanager
-def webhook() -> Iterator[tuple[str, Queue[tuple[str, dict[str, Any]]]]]:
-    """A server that keeps what is posted to it: the path and the JSON."""
-    posted: Queue[tuple[str, dict[str, Any]]] = Queue()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            posted.put((self.path, json.loads(body)))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://{LOOPBACK}:{server.server_address[1]}", posted
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-@contextmanager
-def alertmanager(folder: Path, program: str, hook: str) -> Iterator[str]:
-    """Alertmanager with the example's config, whose webhooks are this one. Its address."""
-    folder.mkdir(parents=True)
-    config = folder / "alertmanager.yml"
-    config.write_text((ALERTING / "alertmanager.yml").read_text().replace("http://localhost:9099", hook))
-    address = f"{LOOPBACK}:{free_port()}"
-    argv = [
-        program,
-        f"--config.file={config}",
-        f"--storage.path={folder / 'data'}",
-        f"--web.listen-address={address}",
-        "--cluster.listen-address=",
-    ]
-    with running("alertmanager", argv, folder, {}, f"http://{address}/-/ready"):
-        yield address
-
-
 def test_a_forbidden_call_pages_within_seconds_and_a_good_run_does_not(tmp_path: Path, needs: Callable[[str], str]):
     needs("go")
     server, manager = needs("prometheus"), needs("prometheus-alertmanager")
@@ -113,14 +64,14 @@ def test_a_forbidden_call_pages_within_seconds_and_a_good_run_does_not(tmp_path:
             prometheus(tmp_path / "prometheus", server, scrape=scraped, rules=ALERTING / "rules.yml", alerts=alerts)
         )
         until(lambda: is_scraped(scores), "the first scrape")
-        app = programs.enter_context(agent(gate.url("http")))
+        app = programs.enter_context(Agent(gate.url("http")))
         app.run("good")
         seen = f"{scores.url('query')}/api/v1/query?query=sum(chloe_runs_total)==1"
         until(lambda: get(seen)["data"]["result"], "the good run in Prometheus")
         with pytest.raises(Empty):
             posted.get_nowait()
 
-        app.run("bad")
+        app.run("very bad")
         path, page = posted.get(timeout=PAGED_WITHIN_S)
 
     assert path == "/page"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+import yaml
 from backends import (
     LOOPBACK,
     ROOT,
@@ -28,43 +30,9 @@ from backends import (
     text,
     until,
 )
+from stack_agent import Agent
 
 GOOD_RUNS = 5
-
-
-class Agent:
-    """tests/stack_agent.py as a process."""
-
-    def __init__(self, endpoint: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, str(ROOT / "tests" / "stack_agent.py"), endpoint],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, kind: str) -> str:
-        """Has it run once; the trace's id."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{kind}\n")
-        self._process.stdin.flush()
-        return self._process.stdout.readline().strip()
-
-    def end(self) -> str:
-        """Ends it; what it said on standard error."""
-        _, errors = self._process.communicate(timeout=30)
-        return errors
-
-
-@contextmanager
-def agent(endpoint: str) -> Iterator[Agent]:
-    made = Agent(endpoint)
-    try:
-        yield made
-    finally:
-        made.end()
 
 
 @dataclass
@@ -115,9 +83,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory, needs: Callable[[str], str])
         scraped = f"{LOOPBACK}:{gate.ports['prometheus']}"
         scores = programs.enter_context(prometheus(folder / "prometheus", server, scrape=[scraped]))
         until(lambda: is_scraped(scores), "the first scrape")  # an exemplar is there for one interval of the export
-        app = programs.enter_context(agent(gate.url("http")))
+        app = programs.enter_context(Agent(gate.url("http")))
         good = [app.run("good") for _ in range(GOOD_RUNS)]
-        yield Stack(gate, traces, scores, app.run("bad"), good)
+        yield Stack(gate, traces, scores, app.run("very bad"), good)
 
 
 def test_the_config_is_valid(tmp_path: Path, needs: Callable[[str], str]):
@@ -209,3 +177,34 @@ def test_nobody_logs_an_error(stack: Stack):
     assert stack.collector.lines("\terror\t") == []
     assert stack.jaeger.lines('"level":"error"') == []
     assert stack.prometheus.lines("level=error") == []
+
+
+def test_the_stack_starts_pages_and_stops_at_ctrl_c(needs: Callable[[str], str]):
+    for program in ("go", "prometheus", "prometheus-alertmanager"):
+        needs(program)
+    said: list[str] = []
+    with subprocess.Popen(
+        [sys.executable, str(ROOT / "examples" / "stack" / "stack.py")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as stack:
+        assert stack.stdout is not None
+        for line in stack.stdout:
+            said.append(line)
+            if line.startswith("page"):
+                stack.send_signal(signal.SIGINT)
+
+    assert stack.returncode == 0
+    assert said[-1] == "Stopped.\n"
+    assert any(line.startswith("page      firing: site_doctor called delete_site") for line in said)
+
+
+def test_compose_has_the_files_that_it_names():
+    folder = ROOT / "examples" / "stack"
+    services = yaml.safe_load((folder / "compose.yaml").read_text())["services"]
+    mounted = [volume.split(":")[0] for service in services.values() for volume in service.get("volumes", [])]
+
+    assert [path for path in mounted if not (folder / path).exists()] == []
+    assert all(not service["image"].endswith("latest") and ":" in service["image"] for service in services.values())
