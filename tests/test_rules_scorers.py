@@ -45,8 +45,9 @@ _hidden = 1
 
 
 @pytest.fixture
-def module(tmp_path: Path) -> str:
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a module of scorers beside the rules file. Modules are imported once, so each has its own."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
     name = f"own_scorers_{next(NUMBERS)}"
     (tmp_path / f"{name}.py").write_text(SCORERS)
     return name
@@ -72,12 +73,27 @@ def of(rules: Rules, agent: str = "a") -> list[Any]:
 
 class TestFinding:
     def test_beside_the_rules_file(self, tmp_path, module):
-        before = list(sys.path)
-
         polite, length = of(loaded(tmp_path, f"      - {module}:polite\n      - use: {module}:length"))
 
         assert [mark.score for mark in score(Run(output="Yes, please."), [polite, length])] == [1.0, 0.2]
         assert length.threshold == 0.5
+
+    def test_what_a_function_imports_later_is_found_beside_it(self, tmp_path, module):
+        before = [*sys.path]
+        (tmp_path / f"{module}_helper.py").write_text("def said(output): return output")
+        with (tmp_path / f"{module}.py").open("a") as file:
+            file.write(f"\ndef later(output):\n    from {module}_helper import said\n    return said(output)\n")
+
+        (later,) = of(loaded(tmp_path, f"      - {module}:later"))
+
+        assert [mark.value for mark in score(Run(output="o"), [later])] == ["o"]
+        assert sys.path == [*before, str(tmp_path)]
+
+    def test_a_directory_in_which_nothing_was_found_leaves_no_trace(self, tmp_path):
+        before = [*sys.path]
+
+        loaded(tmp_path, f"      - {READY}:no_loops")
+
         assert sys.path == before
 
     def test_in_the_working_directory(self, tmp_path, module, monkeypatch):

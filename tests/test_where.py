@@ -12,6 +12,7 @@ from small_recordings import agent, tool, written
 from otel_chloe import ConfigError, Run, ToolCall, load_runs
 from otel_chloe.cli import main
 from otel_chloe.config import Rules, load_rules
+from otel_chloe.pipeline.scoring import watched
 from otel_chloe.scorers import outcomes
 
 TIER = "test.customer.tier"  # of no convention, and of no other test
@@ -140,6 +141,13 @@ class TestLive:
                 app.call("restart_site")
 
             assert app.counted("chloe.violations", gen_ai__tool__name="restart_site") == 1
+
+
+def test_series_start_at_0_whatever_holds():
+    (agent,) = watched(load_rules({"agents": {"*": {**BAN, "where": GOLD}, "site_doctor": {**MUST, "where": GOLD}}}))
+
+    assert (agent.agent, agent.scorers) == ("site_doctor", ("calls",))
+    assert {violation.tool for violation in agent.violations} == {"check_site", "restart_site"}
 
 
 def test_a_live_sub_run_by_its_own_span():

@@ -328,13 +328,11 @@ def _limits(settings: Settings) -> Limits:
 
 
 def watched(rules: Rules) -> tuple[Watched, ...]:
-    """The agents that the rules name, with what may be said of each."""
-    return tuple(_watched(name, rules.for_run(name)) for name in rules.agents)
+    """The agents that the rules name, with what may be said of each, whatever ``where`` makes of it."""
+    return tuple(_watched(name, rules.joined.get(name, own)) for name, own in rules.alone.items())
 
 
-def _watched(agent: str, rules: AgentRules | None) -> Watched:
-    if rules is None:
-        return Watched(agent, ())
+def _watched(agent: str, rules: AgentRules) -> Watched:
     expected = rules.calls
     violations = (
         [
