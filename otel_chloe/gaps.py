@@ -24,13 +24,17 @@ ROOT_MISSING: Final = "root_missing"
 CUT_SHORT: Final = "cut_short"
 """The run was closed before every started span of it had ended."""
 BARE_MODEL_CALL: Final = "bare_model_call"
-"""A model call with nothing above it: the rest of its run is in other traces."""
+"""A model call with nothing above it and without messages: the rest of its run is in other traces."""
+HISTORY_UNSEEN: Final = "history_unseen"
+"""Model calls with nothing above them: their messages tell of earlier calls of this run that were not seen."""
 HANDOFF_UNCLEAR: Final = "handoff_unclear"
 """Sibling agents under one workflow: the spans do not tell a handoff from separate runs, or whose work is whose."""
 EXPECTED_UNREADABLE: Final = "expected_unreadable"
 """The span says in `chloe.expected` what is expected of the run, and that cannot be read."""
 
-MAY_HIDE_CALLS: Final = frozenset({NO_TOOL_DATA, ROOT_MISSING, CUT_SHORT, BARE_MODEL_CALL, HANDOFF_UNCLEAR})
+MAY_HIDE_CALLS: Final = frozenset(
+    {NO_TOOL_DATA, ROOT_MISSING, CUT_SHORT, BARE_MODEL_CALL, HISTORY_UNSEEN, HANDOFF_UNCLEAR}
+)
 """With one of these, a call that is not seen may still have been made."""
 
 HIDES_OUTPUT: Final = frozenset({NO_OUTPUT, CONTENT_OFF, CONTENT_IN_LOGS, ROOT_MISSING, CUT_SHORT})

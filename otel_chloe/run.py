@@ -67,8 +67,10 @@ class Run:
 
     ``tool_calls`` holds the calls of sub-agents too, in the order they started. ``trace_id`` and ``span_id``
     are lower-case hex (32 and 16 digits) of the agent span that the run is keyed by; ``mark_span_id`` is the
-    span that its marks stand on, which differs after a handoff. Times are nanoseconds since the epoch. ``inside`` is
-    what the program expects of this run alone: an :class:`~otel_chloe.inside.Inside`, or None.
+    span that its marks stand on, which differs after a handoff, and ``mark_trace_id`` that span's trace, which differs
+    for a run that was stitched of model calls. Times are nanoseconds since the epoch. ``resource`` has the
+    ``attributes`` of what the run ran in; ``attributes`` are those of the run's own span that rules name, and no
+    others. ``inside`` is what the program expects of this run alone: an :class:`~otel_chloe.inside.Inside`, or None.
     """
 
     agent: str | None = None
@@ -82,6 +84,7 @@ class Run:
     trace_id: str | None = None
     span_id: str | None = None
     mark_span_id: str | None = None
+    mark_trace_id: str | None = None
     parent_span_id: str | None = None
     conversation: str | None = None
     input: Any = None
@@ -89,6 +92,7 @@ class Run:
     start_ns: int | None = None
     end_ns: int | None = None
     resource: Any = None
+    attributes: Any = None
     sampled: bool = True
     usage: Usage | None = None
     inside: Any = None
@@ -100,3 +104,5 @@ class Run:
                 object.__setattr__(self, name, tuple(value))
         if self.mark_span_id is None:
             object.__setattr__(self, "mark_span_id", self.span_id)
+        if self.mark_trace_id is None:
+            object.__setattr__(self, "mark_trace_id", self.trace_id)

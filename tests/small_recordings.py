@@ -71,6 +71,11 @@ def model(trace, number, parent=None, *, prompt="Fix it.", output="Done.", respo
     return _talk("chat", "m", trace, number, parent, prompt, output, gen_ai__response__id=response, **given)
 
 
+def silent(trace, number, parent=None, **given):
+    """A model call whose messages are not captured."""
+    return span("chat m", trace, number, parent, gen_ai__operation__name="chat", **given)
+
+
 def asking(trace, number, parent=None, *, tool_id, name="check_site", **given):
     """A model call that asks for a tool."""
     parts = [{"type": "tool_call", "id": tool_id, "name": name, "arguments": {}}]

@@ -15,7 +15,6 @@ from live_assembly import Live
 from span_builders import Spans, id_of
 from true_runs import SHAPES, Event, Script, TrueRun, calls_of, differences, scripts, tell
 
-from otel_chloe import gaps
 from otel_chloe.assembly import Closed
 from otel_chloe.assembly.assembler import SWEEP_S
 from otel_chloe.recording.span import RecordedContext, RecordedSpan
@@ -219,7 +218,7 @@ class AssemblyMachine(RuleBasedStateMachine):
             if track is not None:
                 self.check_run(track, closed)
             elif run.span_id in self.bare:
-                assert gaps.BARE_MODEL_CALL in {gap.code for gap in run.gaps}
+                assert (run.complete, run.tool_calls) == (True, ())
             else:
                 assert run.span_id in self.rings, f"a run that never was: {run}"
         self.checked = len(self.live.closed)
@@ -252,7 +251,7 @@ class AssemblyMachine(RuleBasedStateMachine):
     def every_tree_is_open_or_closed(self) -> None:
         held = self.live.assembler.trees
         assert all(not tree.closed for tree in held.values())
-        assert self.live.assembler.open_runs == len(held)
+        assert self.live.assembler.open_runs == len(held) + len(self.live.assembler._released.held)
         traces = {tree.trace_id for tree in held.values()}
         found = [tree for trace_id in traces for tree in self.live.assembler.traces.of(trace_id)]
         assert {id(tree) for tree in found} == {id(tree) for tree in held.values()}
@@ -282,7 +281,7 @@ class AssemblyMachine(RuleBasedStateMachine):
     def nothing_is_held(self) -> None:
         assembler = self.live.assembler
         assert (assembler.tree_of, assembler.trees, assembler._closing, assembler._loose) == ({}, {}, {}, [])
-        assert len(assembler.traces) == 0
+        assert (len(assembler.traces), len(assembler._released.held)) == (0, 0)
         assert len(assembler._finished) <= assembler.limits.remembered_runs
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from small_recordings import agent, bad, model, simple_run, span, tool, written
+from small_recordings import agent, bad, silent, simple_run, span, tool, written
 
 from otel_chloe.cli import main
 
@@ -124,7 +124,7 @@ def test_calls_of_sub_agents_are_the_runs_in_the_order_they_started(tmp_path, ob
 
 
 def test_gaps_have_a_code_and_a_detail(tmp_path, objects):
-    (run,) = objects("runs", written(tmp_path / "spans.jsonl", model(1, 1)))
+    (run,) = objects("runs", written(tmp_path / "spans.jsonl", silent(1, 1)))
 
     assert {"code": "bare_model_call", "detail": None} in run["gaps"]
 

@@ -105,7 +105,7 @@ def test_bare_model_calls_alone_are_runs_in_any_budget(told):
         runs = told(*lines, budget=budget)
 
         assert [int(run.trace_id, 16) for run in runs] == list(range(1, 100))
-        assert all(run.gaps[0].code == "bare_model_call" for run in runs)
+        assert all((run.complete, run.gaps) == (True, ()) for run in runs)
 
 
 def test_a_run_whose_root_never_ended_is_incomplete_at_the_end_of_the_input(told):

@@ -13,9 +13,9 @@ from replay import Replay
 
 from otel_chloe.assembly import assemble
 from otel_chloe.config import Rules, load_rules
-from otel_chloe.conventions import read
-from otel_chloe.gaps import BARE_MODEL_CALL
+from otel_chloe.conventions import kind_of, read
 from otel_chloe.mark import Outcome
+from otel_chloe.part import MODEL
 from otel_chloe.recording import read_spans
 from otel_chloe.run import Run
 from otel_chloe.scorers import outcomes
@@ -135,18 +135,17 @@ def test_the_mark_on_the_agent_span_is_the_events(both):
     assert played.events
     for event in played.events:
         span = played.spans[event["span_id"]]
-        if bare_model_call(played, event):
-            continue  # it may yet be stitched to others: its marks are in events alone
+        if is_model_call(span):
+            continue  # its run was stitched of model calls: its marks are in events alone
         said = span.attributes or {}
         assert said.get("chloe.calls.state") == event["chloe.state"], span.name
         assert said.get("chloe.calls.score") == event.get("gen_ai.evaluation.score.value"), span.name
         assert said.get("chloe.calls.reason") == event["gen_ai.evaluation.explanation"][:1_024], span.name
 
 
-def bare_model_call(played: Played, event: dict[str, Any]) -> bool:
-    """Whether an event is of a run that is a model call with nothing above it."""
-    runs = [each.run for each in played.emitted if each.run.mark_span_id == f"{event['span_id']:016x}"]
-    return any(gap.code == BARE_MODEL_CALL for run in runs for gap in run.gaps)
+def is_model_call(span: ReadableSpan) -> bool:
+    """Whether a span is a model call by itself."""
+    return kind_of(span.attributes or {}, span.name, span.instrumentation_scope.name)[0] is MODEL
 
 
 def test_only_agent_spans_with_an_event_carry_marks(both):

@@ -97,7 +97,7 @@ def test_tools_in_another_trace_join_the_run_whose_message_asked_for_them(spans:
     assert (call.name, call.source, call.result) == ("check_site", "span", "done")
 
 
-def test_model_calls_with_nothing_above_are_a_run_each_with_a_gap(spans: Spans) -> None:
+def test_model_calls_with_nothing_above_that_nothing_links_are_a_run_each(spans: Spans) -> None:
     first = spans.model("one", asked="first")
     second = spans.model("two", asked="second", trace_id=2)
     runs = spans.runs()
@@ -106,7 +106,15 @@ def test_model_calls_with_nothing_above_are_a_run_each_with_a_gap(spans: Spans) 
         (id_of(first), "first", "one"),
         (id_of(second), "second", "two"),
     ]
-    assert all(gaps.BARE_MODEL_CALL in codes(run) for run in runs)
+    assert all(run.complete and not run.gaps for run in runs)
+
+
+def test_a_model_call_with_nothing_above_that_tells_no_messages_is_a_run_with_a_gap(spans: Spans) -> None:
+    spans.model(None)
+
+    (run,) = spans.runs()
+
+    assert gaps.BARE_MODEL_CALL in codes(run)
 
 
 @pytest.mark.parametrize(

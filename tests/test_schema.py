@@ -17,8 +17,9 @@ from otel_chloe.errors import ConfigError
 
 SCHEMA = rules_schema()
 WORDS = {
-    "$defs", "$ref", "$schema", "additionalProperties", "allOf", "default", "description", "enum", "exclusiveMinimum",
-    "items", "maximum", "minimum", "pattern", "patternProperties", "properties", "title", "type",
+    "$defs", "$ref", "$schema", "additionalProperties", "allOf", "anyOf", "default", "description", "enum",
+    "exclusiveMinimum", "items", "maximum", "minProperties", "minimum", "pattern", "patternProperties", "properties",
+    "required", "title", "type",
 }  # fmt: skip
 TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "boolean": bool}
 
@@ -29,6 +30,8 @@ def is_number(value: Any, *, whole: bool) -> bool:
 
 def fits_type(schema: dict[str, Any], value: Any) -> bool:
     kind = schema.get("type")
+    if isinstance(kind, list):
+        return any(fits_type({"type": each}, value) for each in kind)
     if kind in {"number", "integer"}:
         return is_number(value, whole=kind == "integer")
     return kind is None or isinstance(value, TYPES[kind])
@@ -39,6 +42,8 @@ def fits(schema: dict[str, Any], value: Any) -> bool:
     assert set(schema) <= WORDS, set(schema) - WORDS
     if "$ref" in schema:
         return fits(SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], value)
+    if "anyOf" in schema:
+        return any(fits(choice, value) for choice in schema["anyOf"])
     checks = [
         fits_type(schema, value),
         "enum" not in schema or value in schema["enum"],
@@ -65,7 +70,13 @@ def fits_number(schema: dict[str, Any], value: float) -> bool:
 
 
 def fits_mapping(schema: dict[str, Any], value: dict[str, Any]) -> bool:
+    if set(schema) <= {"type", "description"}:
+        return True  # the arguments of a scorer, which are anybody's
     assert schema["additionalProperties"] is False
+    if len(value) < schema.get("minProperties", 0):
+        return False
+    if not set(schema.get("required", ())) <= set(value):
+        return False
     for key, item in value.items():
         patterns = [below for pattern, below in schema.get("patternProperties", {}).items() if re.search(pattern, key)]
         below = schema.get("properties", {}).get(key) or next(iter(patterns), None)
@@ -98,6 +109,23 @@ CASES: list[dict[str, Any]] = [
     {"agents": {"a": {"purpose": "Keeps sites up.", "severity": "page"}}},
     {"agents": {"a": {"severity": "loud"}}},
     {"agents": {"a": {"where": {"service.name": "shop"}}}},
+    {"agents": {"a": {"where": {"service.name": None}}}},
+    {"agents": {"a": {"where": {"service.name": ["shop"], "x": 1}}}},
+    {"agents": {"a": {"where": {" ": "shop"}}}},
+    {"agents": {"a": {"where": "shop"}}},
+    {"agents": {"a": {"where": {}}}},
+    {"agents": {"a": {"scorers": ["otel_chloe.scorers:tool_error_rate"]}}},
+    {"agents": {"a": {"scorers": "otel_chloe.scorers:tool_error_rate"}}},
+    {"agents": {"a": {"scorers": [" "]}}},
+    {"agents": {"a": {"scorers": [{"with": {"limit": 3}}]}}},
+    {"agents": {"a": {"scorers": [{"arguments": {"limit": 3}, "use": "otel_chloe.scorers:max_calls"}]}}},
+    {"agents": {"a": {"scorers": [
+        {"use": "otel_chloe.scorers:max_calls", "with": {"limit": 3}, "name": "few", "threshold": 1, "sample": 0.5,
+         "severity": "page"},
+        {"use": "otel_chloe.scorers:max_calls", "with": {"limit": 9}},
+    ]}}},
+    {"agents": {"a": {"scorers": [{"use": "otel_chloe.scorers:tool_error_rate", "threshold": "0.5"}]}}},
+    {"agents": {"a": {"scorers": [{"use": "otel_chloe.scorers:tool_error_rate", "sample": 2}]}}},
     {"agents": {"a": {"expectations": {"model": "m", "should": ["a"], "shouldNot": ["b"]}}}},
     {"agents": {"a": {"expectations": {"threshold": 1, "minDecided": 0, "sample": 0.5}}}},
     {"agents": {"a": {"expectations": {"threshold": 1.5}}}},

@@ -13,7 +13,7 @@ from typing import Any, Final
 from otel_chloe.assembly.build import Builder
 from otel_chloe.assembly.finished import Finished
 from otel_chloe.assembly.forest import Forest
-from otel_chloe.assembly.loose import Loose, groups_with, near, released, still_loose, unclaimable, unclaimed
+from otel_chloe.assembly.loose import Loose, Released, groups_with, near, still_loose, unclaimable, unclaimed
 from otel_chloe.assembly.over import is_over, is_whole, works
 from otel_chloe.assembly.plain import calls_of, plain_run
 from otel_chloe.assembly.quick import quick_calls
@@ -57,6 +57,7 @@ class RunAssembler:
         self.traces = Traces()
         self._closing: dict[int, Tree] = {}
         self._loose: Loose = []
+        self._released = Released(limits, count)
         self._over = Finished(self.tree_of, limits.remembered_runs, count)
         self._finished = self._over.traces
         self._next_sweep_s: float | None = None
@@ -120,10 +121,7 @@ class RunAssembler:
         return size > self._max_bytes or len(parts) > self._max_spans
 
     def calls_at(self, tree: Tree, agent: str, compared: Collection[str]) -> tuple[ToolCall, ...] | None:
-        """The calls of a tree that :func:`plain_calls` told, from its tool spans alone: no message is read.
-
-        Only the arguments of the tools in ``compared`` are.
-        """
+        """The calls of a tree that :func:`plain_calls` told; no message is read, and arguments only of ``compared``."""
 
         def call(record: Record) -> ToolCall | None:
             found = calls_of(agent, self._parts(tree, [record]))
@@ -181,8 +179,8 @@ class RunAssembler:
 
     @property
     def open_runs(self) -> int:
-        """Trees that hold a span, or whose root is open."""
-        return len(self.trees)
+        """Trees that hold a span, or whose root is open, and runs that are being stitched of model calls."""
+        return len(self.trees) + len(self._released.held)
 
     def due(self, now: float, now_ns: int) -> Iterator[Closed]:
         """The runs that are over at this time, each made as it is taken. A passed deadline is never moved."""
@@ -192,6 +190,7 @@ class RunAssembler:
         if self._next_sweep_s is None or now >= self._next_sweep_s:
             self._next_sweep_s = now + min(SWEEP_S, self.limits.idle_s / 4)
             yield from self._sweep(now, now_ns)
+            yield from self._released.idle(now)
         yield from self._release_loose(everything=False)
         self._give_back()
 
@@ -204,6 +203,7 @@ class RunAssembler:
         for tree in self._closing.copy().values():
             yield from self._close(tree, now_ns, "settled")
         yield from self._release_loose(everything=True)
+        yield from self._released.close(everything=False)
         self._give_back()
 
     def close_all(self, now_ns: int) -> Iterator[Closed]:
@@ -213,6 +213,7 @@ class RunAssembler:
             yield from self._close(tree, now_ns, "shutdown", everything=True)
         self._over.let_all_go()
         yield from self._release_loose(everything=True)
+        yield from self._released.close(everything=True)
         self._give_back()
 
     def forget(self) -> None:
@@ -220,6 +221,7 @@ class RunAssembler:
         for held in (self.tree_of, self.trees, self.traces, self._closing, self._over):
             held.clear()
         self._loose.clear()
+        self._released.held.clear()
 
     def _give_back(self) -> None:
         if not self.trees:
@@ -338,12 +340,11 @@ class RunAssembler:
             self._drop(tree)
 
     def _release_loose(self, *, everything: bool) -> list[Closed]:
-        """Closes the loose spans that no open run can claim any more."""
-        if not self._loose:
-            return []
-        ready = self._loose if everything else unclaimable(self._loose, self.trees.copy().values())
+        """Has the loose spans that no open run can claim any more stitched to runs, or counted."""
+        loose = self._loose
+        ready = loose if everything or not loose else unclaimable(loose, self.trees.copy().values())
         if not ready:
             return []
         taken = {id(p) for p, _ in ready}
-        self._loose = [(p, t) for p, t in self._loose if id(p) not in taken]
-        return released(ready, self._count)
+        self._loose = [(p, t) for p, t in loose if id(p) not in taken]
+        return self._released.take(ready)

@@ -16,6 +16,7 @@ from otel_chloe.assembly.twins import Seen
 from otel_chloe.inside import Inside
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, CHAIN, ERROR, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.record import NAMED
 from otel_chloe.run import End, Gap, Run, ToolCall, Usage
 from otel_chloe.semconv import CHLOE_EXPECTED
 
@@ -46,7 +47,7 @@ class Builder:
         """The whole run."""
         agents = self.group.agents
         first, last = (agents[0], agents[-1]) if agents else (None, None)
-        facts = first.reader.agent(first) if first is not None else AgentFacts()
+        facts = _facts(first)
         name = self.name_of(first, facts)
         asked = self._asked(facts)
         tool_calls = self._tool_calls(asked, name)
@@ -69,13 +70,15 @@ class Builder:
             trace_id=f"{head.trace_id:032x}",
             span_id=f"{head.span_id if first is not None else head.parent_id or 0:016x}",
             mark_span_id=f"{last.span_id:016x}" if last is not None else None,
+            mark_trace_id=f"{last.trace_id:032x}" if last is not None else None,
             parent_span_id=f"{head.parent_id:016x}" if head.parent_id is not None else None,
             conversation=next((p.conversation for p in (head, *parts) if p.conversation), None),
             input=facts.input,
-            error=_error(first),
+            error=_error(last if first is not None and first.kind is MODEL else first),
             start_ns=head.start,
             end_ns=last.end if last is not None else max(p.end for p in parts),
             resource=head.resource,
+            attributes=_named(head),
             sampled=head.sampled,
             usage=_usage(self.calls),
             inside=inside,
@@ -96,7 +99,7 @@ class Builder:
         """The run as its identity alone: agent and ids."""
         first = self.group.agents[0] if self.group.agents else None
         head = first or self.group.parts[0]
-        name = self.name_of(first, first.reader.agent(first) if first is not None else AgentFacts())
+        name = self.name_of(first, _facts(first))
         return Run(agent=name, trace_id=f"{head.trace_id:032x}", span_id=f"{head.span_id:016x}", sampled=head.sampled)
 
     def named_run_of(self, part: Part) -> Run:
@@ -172,7 +175,7 @@ class Builder:
 
     def _own_calls(self, agent: Part | None) -> list[ModelCall]:
         """The model calls of an agent itself, not of the agents below it."""
-        if agent is None:
+        if agent is None or agent.kind is MODEL:
             return self.calls
         return [c for c in self.calls if self._is_own(c.parts[0], agent)]
 
@@ -187,7 +190,7 @@ class Builder:
     def _output(self, last: Part | None, own: Sequence[ModelCall]) -> str | None:
         if last is not None and last.kind is AGENT and last.status == ERROR:
             return None
-        facts = last.reader.agent(last) if last is not None else AgentFacts()
+        facts = _facts(last)
         if facts.output is not None:
             return facts.output
         return _final(own[-1]) if own and _final(own[-1]) is not None else self._finished(last)
@@ -234,6 +237,7 @@ class Builder:
             start_ns=agent.start,
             end_ns=agent.end,
             resource=agent.resource,
+            attributes=_named(agent),
             sampled=agent.sampled,
             usage=_usage([call for call in self.calls if id(call.parts[0]) in below]),
         )
@@ -246,6 +250,8 @@ class Builder:
             self.gap(gaps.NO_TOOL_DATA)
         if self.group.bare:
             self.gap(gaps.BARE_MODEL_CALL)
+        if self.group.unseen:
+            self.gap(gaps.HISTORY_UNSEEN)
         if self.group.unclear is not None:
             self.gap(gaps.HANDOFF_UNCLEAR, self.group.unclear)
         if any(p.dropped for p in self.group.parts):
@@ -290,6 +296,11 @@ def _asked_unseen(call: ModelCall) -> bool:
     return not shown and stopped_to_ask(call.parts[0])
 
 
+def _facts(part: Part | None) -> AgentFacts:
+    """What the span that a run hangs on says of the run. A model call says nothing of it: its messages do."""
+    return part.reader.agent(part) if part is not None and part.kind is not MODEL else AgentFacts()
+
+
 def _first_prompt(calls: Sequence[ModelCall]) -> str | None:
     if not calls:
         return None
@@ -312,6 +323,11 @@ def _error(agent: Part | None) -> str | None:
     if agent is None or agent.status != ERROR:
         return None
     return agent.message or _text(agent.raw.get("error.type")) or "error"
+
+
+def _named(part: Part) -> dict[str, Any] | None:
+    """The attributes of a span that rules name."""
+    return ({key: part.raw[key] for key in NAMED.copy() if key in part.raw} if NAMED else None) or None
 
 
 def _usage(calls: Sequence[ModelCall]) -> Usage | None:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from otel_chloe.assembly.modelcalls import model_calls, same_answer, same_question
+from typing import NamedTuple
+
+from otel_chloe.assembly.modelcalls import same_answer, same_question
 from otel_chloe.assembly.runs import Delimited, Group
 from otel_chloe.part import MODEL, TOOL, ModelFacts, Part
 
 
-def join_traces(found: Delimited, *, alone: bool = True) -> list[Group]:
-    """The groups, with the spans that belong to them from other traces.
+class Joined(NamedTuple):
+    """The runs with the spans of theirs from other traces, and the model calls and tool spans that nothing links."""
 
-    With ``alone``, bare model calls that are left are runs of their own; else they are left out.
-    """
-    left = [model for model in found.bare_models if not _join_model(model, found.groups)]
-    for tool in found.orphan_tools:
-        _join_tool(tool, found.groups)
-    if not alone:
-        return found.groups
-    bare = [_bare(call.parts) for call in model_calls(left)]
-    return [*found.groups, *bare]
+    groups: list[Group]
+    models: list[Part]
+    tools: list[Part]
 
 
-def _bare(parts: list[Part]) -> Group:
-    """A model call with nothing above it, as a run of its own."""
-    return Group(parts[0], [parts[0]], parts, bare=True, roots=[parts[0]])
+def join_traces(found: Delimited) -> Joined:
+    """Give the spans that belong to runs of other traces to these runs."""
+    models = [model for model in found.bare_models if not _join_model(model, found.groups)]
+    tools = [tool for tool in found.orphan_tools if not _join_tool(tool, found.groups)]
+    return Joined(found.groups, models, tools)
 
 
 def _join_model(model: Part, groups: list[Group]) -> bool:
@@ -45,12 +43,13 @@ def _same(known: Part, facts: ModelFacts) -> bool:
     return same_answer(other, facts) or same_question(other, facts)
 
 
-def _join_tool(tool: Part, groups: list[Group]) -> None:
+def _join_tool(tool: Part, groups: list[Group]) -> bool:
     """Give a tool span without a run to the run that asked for it: by call id, or, for MCP, by the call it serves."""
     for group in groups:
         if _serves(tool, group) or _was_asked(tool, group):
             group.parts.append(tool)
-            return
+            return True
+    return False
 
 
 def _serves(tool: Part, group: Group) -> bool:

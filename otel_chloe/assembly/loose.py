@@ -9,7 +9,10 @@ from otel_chloe.assembly.build import Builder
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.join import join_traces
 from otel_chloe.assembly.runs import Group, delimit
-from otel_chloe.assembly.tree import SPANS_LATE, Closed, Tree
+from otel_chloe.assembly.stitch import Stitcher
+from otel_chloe.assembly.stitched import Stitched
+from otel_chloe.assembly.stitching import stitch, stitched_run
+from otel_chloe.assembly.tree import SPANS_LATE, Closed, Limits, Tree
 from otel_chloe.part import MODEL, TOOL, Part
 from otel_chloe.record import START, Record
 
@@ -34,7 +37,7 @@ def groups_with(forest: Forest, nearby: Sequence[Part]) -> list[Group]:
     theirs = {id(part) for part in nearby}
     found = delimit(forest)
     found.bare_models = [p for p in found.bare_models if id(p) in theirs]
-    return join_traces(found, alone=False)
+    return join_traces(found).groups
 
 
 def still_loose(loose: Loose, groups: Iterable[Group]) -> Loose:
@@ -49,18 +52,43 @@ def unclaimable(loose: Loose, trees: Iterable[Tree]) -> Loose:
     return [(p, t) for p, t in loose if since is None or p.end < since]
 
 
-def released(ready: Loose, count: Callable[[str, int], None]) -> list[Closed]:
-    """Model spans that nobody claims any more are a run each; tools are late."""
-    forest = Forest([p for p, _ in ready])
-    tree_of = {id(p): t for p, t in ready}
-    found = delimit(forest)
-    groups = join_traces(found, alone=True)
-    claimed = {id(p) for group in groups for p in group.parts}
-    count(SPANS_LATE, sum(id(p) not in claimed for p in found.orphan_tools))
-    return [
-        Closed(Builder(forest, group, "root_ended", complete=True).run(), tree_of[id(group.parts[0])])
-        for group in groups
-    ]
+class Released:
+    """What becomes of loose spans that no tree claims any more: model calls are stitched to runs, tools are late."""
+
+    def __init__(self, limits: Limits, count: Callable[[str, int], None]) -> None:
+        self.held = Stitcher(
+            max_spans=limits.max_spans,
+            max_bytes=limits.max_bytes,
+            max_runs=limits.max_open_runs,
+            max_held=limits.max_open_bytes,
+            idle_s=limits.idle_s,
+        )
+        self._count = count
+
+    def take(self, ready: Loose) -> list[Closed]:
+        """Spans that are free now: gives the runs that are over with them."""
+        tree_of = {id(part): tree for part, tree in ready}
+        forest = Forest([part for part, _ in ready])
+        found = join_traces(delimit(forest))
+        over, late = stitch(self.held, found.models, found.tools, lambda part: tree_of[id(part)])
+        self._count(SPANS_LATE, len(late))
+        whole = _closed(over)
+        for group in found.groups:
+            tree = tree_of[id(group.parts[0])]
+            whole.append(Closed(Builder(forest, group, "root_ended", complete=True).run(), tree))
+        return whole
+
+    def idle(self, now: float) -> list[Closed]:
+        """The runs to which nothing came for long."""
+        return _closed(self.held.idle(now))
+
+    def close(self, *, everything: bool) -> list[Closed]:
+        """The runs that need no more; with ``everything`` the others too."""
+        return _closed(self.held.rest() if everything else self.held.answered())
+
+
+def _closed(over: Iterable[Stitched]) -> list[Closed]:
+    return [Closed(stitched_run(each), each.origin) for each in over]
 
 
 def _start_of(held: Part | Record) -> int:

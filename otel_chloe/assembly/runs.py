@@ -20,7 +20,8 @@ class Group:
     """The spans of one run: its first agent span, the agents that were handed over to, and everything below.
 
     ``root`` is None where the root never ended; then ``parts`` are the spans that name it as their missing parent.
-    ``roots`` are the roots of all groups that were joined to this one. ``bare``: a model call with nothing above it.
+    ``roots`` are the roots of all groups that were joined to this one. ``bare``: a model call with nothing above it
+    that tells no messages. ``unseen``: a run of such calls that do tell them, some of which are of calls not seen.
     ``unclear`` says why other spans under the same workflow may belong to this run; None where none do.
     """
 
@@ -30,6 +31,7 @@ class Group:
     bare: bool = False
     roots: list[Part] = field(default_factory=list[Part])
     unclear: str | None = None
+    unseen: bool = False
 
 
 @dataclass(slots=True)

@@ -97,7 +97,7 @@ class Attachment:
 
     def again(self, rules: Rules, options: Mapping[str, object]) -> Attachment:
         """This attachment, if it is what a second ``attach`` asks for."""
-        if rules != self.processor.rules:
+        if not _same(rules, self.processor.rules):
             known = self.processor.rules.source or "rules of its own"
             raise ConfigError(
                 f"attach: this provider is scored by {known} already, and would be by {rules.source or 'other rules'} "
@@ -182,6 +182,11 @@ def _attach(provider: Any, rules: Rules, options: Mapping[str, Any]) -> Attachme
         raise
     add_processor(provider, processor)
     return _noted(provider, Attachment(processor, provider, options, own))
+
+
+def _same(one: Rules, other: Rules) -> bool:
+    """Whether two rules say the same. Scorers that were imported twice are equal by their versions alone."""
+    return one == other or (one.digest, one.judge, one.settings) == (other.digest, other.judge, other.settings)
 
 
 def _known(provider: Any) -> Attachment | None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from otel_chloe.config.document import Document, Key, read_document
-from otel_chloe.config.rules import AgentRules, Rules
+from otel_chloe.config.rules import AgentRules, Rules, ScorerRule
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, camel, contradictions, relaxed, unknown_key
+from otel_chloe.record import keep
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
+
+    from otel_chloe.config.schema import RulesFile
 
 _logger = logging.getLogger("otel_chloe.config")
 
@@ -29,6 +33,7 @@ def read_rules(source: str | PathLike[str] | Mapping[str, object]) -> Rules:
     """Read and check rules: what :func:`otel_chloe.config.load_rules` does where there are any."""
     document = _document(source)
     rules = _rules(document, None if isinstance(source, Mapping) else document.name)
+    keep({key for entry in [rules.everyone, *rules.alone.values()] if entry and entry.where for key in entry.where})
     _warn(document, rules)
     return rules
 
@@ -61,10 +66,46 @@ def _rules(document: Document, name: str | None) -> Rules:
     except ValidationError as error:
         raise _config_error(document, _problems(document, error)) from None
     lacking = "lines need a model to judge them. Write judge: {model: …}, or model: beside the lines."
+    scorers, wrong = _scorers(document, file, name)
     unjudged = [_Problem(("agents", name, "expectations"), lacking, at_key=True) for name in file.unjudged()]
-    if unjudged:
-        raise _config_error(document, unjudged)
-    return file.rules(name)
+    if unjudged or wrong:
+        raise _config_error(document, [*unjudged, *wrong])
+    return file.rules(name, scorers)
+
+
+def _scorers(
+    document: Document, file: RulesFile, source: str | None
+) -> tuple[dict[str, tuple[ScorerRule, ...]], list[_Problem]]:
+    """The scorers that each entry names, and what is wrong with those that cannot be had."""
+    named = {name: entry.scorers for name, entry in (file.agents or {}).items() if entry.scorers}
+    if not named:
+        return {}, []
+    from otel_chloe.config.found import WrongScorerError, scorer_rule  # only for who has scorers
+
+    places = [str(Path.cwd())] if source is None else [str(Path(source).resolve().parent), str(Path.cwd())]
+    found: dict[str, tuple[ScorerRule, ...]] = {}
+    problems: list[_Problem] = []
+    for agent, entries in named.items():
+        rules: dict[str, ScorerRule] = {}
+        for i, entry in enumerate(entries):
+            path = ("agents", agent, "scorers", i)
+            try:
+                rule = scorer_rule(entry, places)
+            except WrongScorerError as error:
+                problems.append(_Problem(_at_key(document.value, path, error.key), str(error)))
+                continue
+            if rule.scorer.name in rules:
+                problems.append(_Problem(path, f"a second scorer {rule.scorer.name}. Write name: and another name."))
+            rules[rule.scorer.name] = rule
+        found[agent] = tuple(rules.values())
+    return found, problems
+
+
+def _at_key(value: Any, path: tuple[Key, ...], key: str) -> tuple[Key, ...]:
+    """The path of a scorer's key; of the scorer, where it is named alone."""
+    for step in path:
+        value = value[step]
+    return (*path, key) if isinstance(value, Mapping) else path
 
 
 def _problems(document: Document, error: ValidationError) -> list[_Problem]:
@@ -72,7 +113,7 @@ def _problems(document: Document, error: ValidationError) -> list[_Problem]:
 
 
 def _problem(document: Document, details: ErrorDetails) -> _Problem:
-    from otel_chloe.config.schema import REFUSED, keys_at
+    from otel_chloe.config.schema import keys_at
 
     loc = details["loc"]
     is_key = bool(loc) and loc[-1] == "[key]"
@@ -80,12 +121,14 @@ def _problem(document: Document, details: ErrorDetails) -> _Problem:
     kind = details["type"]
     if kind == "extra_forbidden":
         return _Problem(path, _extra_key(path[-1], keys_at(loc[:-1])), at_key=True)
+    if kind == "missing":
+        return _Problem(path, f"{path[-1]} is missing. Write it, such as {path[-1]}: my_scorers:covers_cities.")
     if kind == "invalid_key":
         return _Problem(path, f"the key {path[-1]!r} is not a text. Write it in quotes.", at_key=True)
     if kind in {"model_type", "dict_type"}:
         return _Problem(path, _no_mapping(details["input"], keys_at(loc)))
     known = details.get("ctx", {}).get("error")
-    return _Problem(path, str(known or details["msg"]), at_key=is_key or kind == REFUSED)
+    return _Problem(path, str(known or details["msg"]), at_key=is_key)
 
 
 def _extra_key(key: Key, known: Sequence[str]) -> str:
@@ -139,6 +182,7 @@ def _warn(document: Document, rules: Rules) -> None:
     named = [problem for entry in [*rules.alone.values(), *rules.joined.values()] for problem in _doubts(entry)]
     own = [problem for problem in named if problem.text not in inherited]
     own += [problem for entry in rules.joined.values() for problem in _relaxed(rules.everyone, entry)]
+    own += [problem for entry in [rules.everyone, *rules.alone.values()] if entry for problem in _pointless(entry)]
     for problem in dict.fromkeys(everyone + own):
         _logger.warning("%s: %s", document.at(document.place(problem.path)), _said(problem))
 
@@ -168,6 +212,21 @@ def _relaxed(everyone: AgentRules | None, joined: AgentRules) -> list[_Problem]:
         )
         for key, rule in relaxed(everyone.calls, joined.calls)
     ]
+
+
+def _pointless(entry: AgentRules) -> list[_Problem]:
+    """Thresholds that no score of their scorer can be compared with. ``entry`` is one as it was written."""
+    found: list[_Problem] = []
+    for i, scorer in enumerate(each.scorer for each in entry.scorers):
+        if scorer.threshold is None:
+            continue
+        why = "its direction is none, so nothing passes or fails" if scorer.direction == "none" else None
+        if scorer.value_type == "boolean":
+            why = "its values are true or false, which pass or fail by themselves"
+        if why is not None:
+            text = f"the threshold of {scorer.name} is for nothing: {why}"
+            found.append(_Problem(("agents", entry.agent, "scorers", i), text))
+    return found
 
 
 def _names(expected: ExpectedCalls) -> list[str]:

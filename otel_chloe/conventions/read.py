@@ -28,7 +28,7 @@ from otel_chloe.conventions.span import SpanLike
 from otel_chloe.conventions.table import AGENT_NAME_KEYS, CONVENTIONS, is_foreign, is_named, is_pseudo, kind_of
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, WORKFLOW, Kind, Part
-from otel_chloe.semconv import CHLOE_EXPECTED
+from otel_chloe.record import KEPT
 
 READER: Final = TableReader(CONVENTIONS)
 
@@ -134,12 +134,17 @@ def slim(span: SpanLike) -> Part | None:
         return None
     raw = part.raw
     if part.vocabulary:
-        raw = {key: value for key, value in raw.items() if not key.startswith(DROPPED)}
+        raw = {key: value for key, value in raw.items() if not key.startswith(DROPPED) or key in KEPT}
     else:
-        raw = {CHLOE_EXPECTED: raw[CHLOE_EXPECTED]} if CHLOE_EXPECTED in raw else {}
+        raw = kept(raw)
     part.raw = raw
     part.size = sum(len(value) for value in raw.values() if isinstance(value, str))
     return part
+
+
+def kept(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is kept of a span that no convention knows."""
+    return {key: raw[key] for key in KEPT.copy() if key in raw}
 
 
 DROPPED: Final = (

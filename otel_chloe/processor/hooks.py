@@ -36,13 +36,14 @@ from otel_chloe.conventions import (
     slim,
     usual,
 )
-from otel_chloe.errors import ConfigError
 from otel_chloe.health import Health
 from otel_chloe.judge.ask import Complete
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, OTHER, TOOL, Kind
+from otel_chloe.pipeline.context import ours
 from otel_chloe.pipeline.scoring import Forbidden, Full, Glance, OnMark, Pipeline, watched
 from otel_chloe.processor import block
+from otel_chloe.processor.given import forbidden_names, scorer_rules
 from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Origin, Sinks, origin_of
@@ -64,7 +65,7 @@ class ScoringSpanProcessor(SpanProcessor):
     Args:
         rules: The rules file's path, a mapping of the same shape, or ``Rules``. None takes the path from the variable
             ``OTEL_CHLOE_RULES``; where that is not set, runs are rebuilt and counted, and nothing is scored.
-        scorers: Not in this version.
+        scorers: Scorers of your own for every agent's runs: functions, ``Scorer.code`` and ``Scorer.llm_judge``.
         complete: A way of your own to the judge's model, ``complete(model, messages) -> str``, sync or async; None
             for litellm in a process of its own.
         redact: A function of your own that gets each text of a run, already redacted, before the judge sees it, and
@@ -91,8 +92,8 @@ class ScoringSpanProcessor(SpanProcessor):
         logger_provider: LoggerProvider | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        _refuse(scorers=scorers)
-        self._rules = load_rules(rules)
+        self._given = load_rules(rules)
+        self._rules = self._given.with_scorers(scorer_rules(scorers)) if scorers else self._given
         chosen = settings_that_hold(self._rules.settings, settings)
 
         def sinks(health: Health, on_provider: Callable[[], None]) -> Sinks:
@@ -114,13 +115,17 @@ class ScoringSpanProcessor(SpanProcessor):
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._recorded = self._assembler.recorded
-        self._forbidden = _forbidden_names(self._rules)
+        self._forbidden = forbidden_names(self._rules)
         self._harmless: set[str | None] = set()
-        self._marks = SpanMarks(self._rules, chosen, self._assembler, self._pipeline.health, self._guard)
+        self._marks = SpanMarks(
+            self._rules, chosen, self._assembler, self._pipeline.health, self._guard, self._pipeline.own
+        )
         self._names_agents = bool(self._rules.agents)
         self._scores = self._rules.everyone is not None or self._names_agents
         self._origin: Origin | None = None
         self._shut = False
+        if self._pipeline.asks:
+            self._first = self._first_of_others  # type: ignore[method-assign]  # others pay nothing for the question
 
     # --- hooks -------------------------------------------------------------------------------------------------------
 
@@ -259,6 +264,11 @@ class ScoringSpanProcessor(SpanProcessor):
             tree.watched = self._names_agents or kind is not AGENT or not is_named(attributes)
             self._marks.hook(span, tree)
 
+    def _first_of_others(self, span: Span, parent_context: Context | None = None) -> None:
+        """The same of spans that are not of a scorer, a judge or an ``on_mark`` at work."""
+        if not ours.get():
+            ScoringSpanProcessor._first(self, span, parent_context)
+
     def _joined(self, span: Span, parent: SpanContext) -> bool:
         """Whether a span whose parent is over belongs to a tree that still waits to be closed."""
         waiting = self._assembler.tree_with(parent.trace_id, parent.span_id)
@@ -271,7 +281,7 @@ class ScoringSpanProcessor(SpanProcessor):
         """The last resort, for a root that takes no hook: marks so far, at the end of each tool."""
         root = tree.open.get(tree.root_id)
         if root is not None:
-            self._marks.write(root, tree)
+            self._marks.write(root, tree, live=True)
 
     def _guard(self, where: str, error: Exception) -> None:
         self._pipeline.health.failed(where, error)
@@ -302,8 +312,18 @@ class ScoringSpanProcessor(SpanProcessor):
 
     @property
     def rules(self) -> Rules:
-        """The rules that runs are scored by."""
+        """The rules as they were given, without the scorers that were given beside them."""
+        return self._given
+
+    @property
+    def held_rules(self) -> Rules:
+        """The rules that runs are scored by: those, and the scorers."""
         return self._rules
+
+    @property
+    def slow_scorers(self) -> list[str]:
+        """The scorers that took too long for the end of a span, by name."""
+        return self._pipeline.own.slow if self._pipeline.own is not None else []
 
     @property
     def last_runs(self) -> list[Glance]:
@@ -313,17 +333,6 @@ class ScoringSpanProcessor(SpanProcessor):
     def stats(self) -> dict[str, int]:
         """What was counted since the start: runs, marks, late spans, errors by type, and the runs open now."""
         return self._pipeline.stats()
-
-
-def _refuse(**given: object) -> None:
-    for name, value in given.items():
-        if value:
-            raise ConfigError(f"{name} is not in this version. Leave it out; calls needs only rules.")
-
-
-def _forbidden_names(rules: Rules) -> frozenset[str]:
-    held = [rules.everyone, *rules.alone.values()]
-    return frozenset(name for each in held if each and each.calls for name in each.calls.must_not_call)
 
 
 def _looks_like_agent(span: Span) -> bool:

@@ -13,9 +13,11 @@ from typing import Final
 
 from ..assembly.build import Builder
 from ..assembly.forest import Forest
-from ..assembly.join import join_traces
+from ..assembly.join import Joined, join_traces
 from ..assembly.plain import plain_run
 from ..assembly.runs import Group, delimit
+from ..assembly.stitch import Stitcher
+from ..assembly.stitching import stitch, stitched_run
 from ..part import AGENT, Part
 from ..run import End, Run
 from .trace import Trace, by_end, hold, open_ids, tops, trace_of
@@ -56,6 +58,7 @@ class HeldTraces:
         self._now = 0
         self._traces: dict[int, Trace] = {}
         self._gone: dict[int, _Gone] = {}
+        self._stitcher = Stitcher(max_held=budget)
 
     def add(self, part: Part) -> bool:
         """Hold a part. True says that more is held than should be: then call :meth:`over`."""
@@ -88,11 +91,13 @@ class HeldTraces:
                 traces, plain = _without_plain(traces, self._gone)
                 runs += plain
             forest = _forest(traces)
-            groups = join_traces(delimit(forest), alone=False)
+            groups = join_traces(delimit(forest)).groups
             joined.update(part.trace_id for group in groups for part in group.parts)
             runs += self._runs(forest, groups, "evicted")
         runs += self._built([trace for trace in bare if trace.id not in joined], "evicted")
         self._close([*hosts, *bare, *(trace for trace in guests if trace.id in joined)])
+        since = min((trace.start for trace in self._traces.values()), default=self._now)
+        runs += [stitched_run(each) for each in self._stitcher.expired(since)]
         return self._told(runs)
 
     def rest(self) -> list[Run]:
@@ -101,6 +106,7 @@ class HeldTraces:
         for traces in _at_a_time(list(self._traces.values())):
             runs += self._built(traces, "shutdown")
             self._close(traces)
+        runs += [stitched_run(each) for each in self._stitcher.rest()]
         return self._told(runs)
 
     def _bare(self) -> list[Trace]:
@@ -132,7 +138,15 @@ class HeldTraces:
             traces, plain = _without_plain(traces, self._gone)
             runs += plain
         forest = _forest(traces)
-        return runs + self._runs(forest, join_traces(delimit(forest)), end)
+        found = join_traces(delimit(forest))
+        return runs + self._runs(forest, found.groups, end) + self._stitched(found)
+
+    def _stitched(self, found: Joined) -> list[Run]:
+        """The runs that are over with the model calls that nothing stands above."""
+        models = [part for part in found.models if not self._gone.get(part.trace_id, _NEVER).end]
+        self.late += len(found.models) - len(models)
+        over, _ = stitch(self._stitcher, models, found.tools)
+        return [stitched_run(each) for each in over]
 
     def _runs(self, forest: Forest, groups: list[Group], end: End) -> list[Run]:
         runs: list[Run] = []

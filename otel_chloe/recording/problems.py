@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from ..errors import InputError
 
@@ -27,11 +27,20 @@ class Problems:
     """Collects the problems of one recording and tells them as InputErrors.
 
     The same problem on lines that follow each other is told once, as a range. ``place`` is the number of the line or
-    message being read; 0 stands for the whole recording. ``traces`` and ``other_signals`` say what was seen in it.
+    message being read; 0 stands for the whole recording. ``traces`` and ``other_signals`` say what was seen in it;
+    ``logs`` takes the log records of OTLP/JSON, where somebody reads them.
     """
 
-    def __init__(self, name: str, tell: Callable[[InputError], None], *, limit: int = MAX_PROBLEMS) -> None:
+    def __init__(
+        self,
+        name: str,
+        tell: Callable[[InputError], None],
+        *,
+        limit: int = MAX_PROBLEMS,
+        logs: Callable[[Any], None] | None = None,
+    ) -> None:
         self.name = name
+        self.logs = logs
         self.place = 0
         self.unit = "line"
         self.traces = False

@@ -31,6 +31,21 @@ class Due:
     expectations: Expectations
     trace_id: str | None
 
+    @property
+    def name(self) -> str:
+        """The scorer's name."""
+        return EXPECTATIONS
+
+    @property
+    def model(self) -> str:
+        """The model that judges."""
+        return self.expectations.model or ""
+
+    @property
+    def sample(self) -> float:
+        """The share of runs that are judged."""
+        return self.expectations.sample
+
     def stamped(self, outcome: Outcome) -> Outcome:
         """The outcome with its version, id and severity."""
         named = outcome if outcome.name == EXPECTATIONS else replace(outcome, name=EXPECTATIONS)
@@ -48,7 +63,7 @@ def outcomes(run: Run, rules: Rules, *, judging: bool = False) -> list[tuple[Run
     """
     return [
         (scored, outcome)
-        for scored, held, trace_id in _scored(run, rules)
+        for scored, held, trace_id in scored_runs(run, rules)
         for outcome in outcomes_under(scored, held, trace_id, judging=judging)
     ]
 
@@ -57,7 +72,7 @@ def due(run: Run, rules: Rules) -> list[Due]:
     """What a model is to judge of a run and its sub-runs, in the order of :func:`outcomes`."""
     return [
         Due(run=scored, rules=held, expectations=held.expectations, trace_id=trace_id)
-        for scored, held, trace_id in _scored(run, rules)
+        for scored, held, trace_id in scored_runs(run, rules)
         if _is_judged(held.expectations)
     ]
 
@@ -66,18 +81,18 @@ def _is_judged(expected: Expectations | None) -> TypeGuard[Expectations]:
     return expected is not None and expected.has_lines and expected.model is not None
 
 
-def _scored(run: Run, rules: Rules) -> Iterator[tuple[Run, AgentRules, str | None]]:
+def scored_runs(run: Run, rules: Rules) -> Iterator[tuple[Run, AgentRules, str | None]]:
     """The run and its sub-runs that are scored, each with its rules and its trace's id."""
     if (held := rules_of(run, rules)) is not None:
         yield run, held, run.trace_id
     for sub in _below(run):
-        if (held := rules.named(sub.agent)) is not None:
+        if (held := rules.of_sub_run(sub)) is not None:
             yield sub, held, sub.trace_id or run.trace_id
 
 
 def rules_of(run: Run, rules: Rules) -> AgentRules | None:
     """What holds for a top-level run: the rules for everyone, its agent's, and what the program expects of it alone."""
-    held = rules.for_run(run.agent)
+    held = rules.of_run(run)
     inside = run.inside
     if not isinstance(inside, Inside):
         return held

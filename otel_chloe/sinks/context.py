@@ -23,10 +23,10 @@ def agent_context(*, trace_id: int, span_id: int, sampled: bool) -> Context:
 
 def run_context(run: Run) -> Context:
     """The context of the span that a run's marks stand on; an empty one where its ids are not known."""
-    if run.trace_id is None or run.mark_span_id is None:
+    if run.mark_trace_id is None or run.mark_span_id is None:
         return Context()
     try:
-        trace_id, span_id = int(run.trace_id, 16), int(run.mark_span_id, 16)
+        trace_id, span_id = int(run.mark_trace_id, 16), int(run.mark_span_id, 16)
     except ValueError:  # a run that a user made, with names for ids
         return Context()
     return agent_context(trace_id=trace_id, span_id=span_id, sampled=run.sampled)
