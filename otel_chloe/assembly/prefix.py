@@ -21,8 +21,6 @@ _ASSISTANT: Final = ("assistant", "")
 
 def states(messages: Iterable[Message], state: State = START) -> list[State]:
     """The state after each of the messages, the first of them coming after ``state``."""
-    from hashlib import blake2b  # it loads OpenSSL: only where runs are stitched
-
     found: list[State] = []
     for message in messages:
         if message.role != "system":
