@@ -29,10 +29,12 @@ RULES = {
     "agents": {
         "site_doctor": {
             "calls": {"mustCall": ["check_site"], "mustNotCall": ["delete_site"], "atMostOnce": ["restart_site"]},
+            "expectations": {"should": ["says that it is mended"], "model": "scripted"},
             "severity": "page",
         }
     }
 }
+MET = json.dumps({"checks": [{"id": 1, "expectation": "says that it is mended", "why": "it does", "met": True}]})
 TOOLS = {
     "good": ("check_site", "restart_site"),
     "bad": ("check_site", "restart_site", "restart_site"),
@@ -97,7 +99,7 @@ def main(endpoint: str) -> None:
     loggers = LoggerProvider(resource=resource)
     loggers.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter(f"{endpoint}/v1/logs")))
     _logs.set_logger_provider(loggers)
-    otel_chloe.attach(RULES, settings={"settle_s": 0.1})
+    otel_chloe.attach(RULES, settings={"settle_s": 0.1}, complete=lambda *_: MET)
     tracer = tracers.get_tracer("shop")
     for line in sys.stdin:
         print(run(tracer, TOOLS[line.strip()]), flush=True)

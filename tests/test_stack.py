@@ -57,7 +57,7 @@ class Stack:
         def whole() -> dict[str, Any] | None:
             found = self.traces(**{"chloe.passed": "false"})
             names = {span["operationName"] for trace in found for span in trace["spans"]}
-            return found[0] if "evaluation calls" in names else None
+            return found[0] if {"evaluation calls", "evaluation expectations"} <= names else None
 
         return until(whole, "the failing run in Jaeger")
 
@@ -113,6 +113,7 @@ def test_a_failing_run_is_found_by_its_mark_and_is_kept_whole(stack: Stack):
         "execute_tool check_site",
         "execute_tool delete_site",
         "evaluation calls",
+        "evaluation expectations",
     }
 
 
@@ -168,6 +169,18 @@ def test_an_exemplar_leads_from_a_score_to_its_trace(stack: Stack):
         return {each["labels"]["trace_id"] for series in found["data"] for each in series["exemplars"]}
 
     assert until(exemplars, "an exemplar of the failing score") == {stack.bad}
+
+
+DASHBOARD = json.loads((ROOT / "examples" / "grafana" / "otel_chloe.json").read_text())
+QUERIES = [(panel["title"], each["expr"]) for panel in DASHBOARD["panels"] for each in panel["targets"]]
+
+
+@pytest.mark.parametrize(("title", "query"), QUERIES, ids=[f"{title} {n}" for n, (title, _) in enumerate(QUERIES)])
+def test_every_query_of_the_dashboard_has_data(stack: Stack, title: str, query: str):
+    for name, value in {"$__rate_interval": "1m", "$__range": "5m", "$agent": ".*"}.items():
+        query = query.replace(name, value)
+
+    assert until(lambda: stack.values(query), title)
 
 
 def test_nobody_logs_an_error(stack: Stack):
