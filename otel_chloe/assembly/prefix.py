@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from typing import Any, Final, cast
 
 from otel_chloe.part import Message
