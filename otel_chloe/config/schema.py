@@ -151,6 +151,7 @@ class SettingsEntry(Entry):
     remembered_runs: Said[AmountOrNone] = None
     reasons: Said[Switch] = None
     evaluation_spans: Said[Switch] = None
+    baggage: Said[Switch] = None
     shutdown_s: Said[Seconds] = None
 
 

@@ -126,6 +126,8 @@ class ScoringSpanProcessor(SpanProcessor):
         self._scores = self._rules.everyone is not None or self._names_agents
         self._origin: Origin | None = None
         self._shut = False
+        if chosen.baggage:
+            block.read_baggage()
         if self._pipeline.asks:
             self._first = self._first_of_others  # type: ignore[method-assign]  # others pay nothing for the question
 
@@ -247,7 +249,7 @@ class ScoringSpanProcessor(SpanProcessor):
             kind, _ = kind_of(attributes, span._name, scope_name)
         elif span._kind in _FOREIGN_KINDS or not FOREIGN_KEYS.isdisjoint(attributes):
             return
-        marked = block.used and block.mark_started(span)
+        marked = block.used and block.mark_started(span, parent_context, root=True)
         parent = span._parent
         orphan = False
         if parent is not None and not parent.is_remote:
