@@ -13,6 +13,7 @@ from otlp_receiver import Receiver, said
 from small_recordings import SECOND, START, written
 
 from otel_chloe import ConfigError, DeferredScore, SendError, resolve
+from otel_chloe.attachment import resolving
 from otel_chloe.cli import main
 from otel_chloe.scorers import mark_id
 
@@ -218,6 +219,22 @@ class TestMany:
         assert "1 without a score, left out" in printed.err
         assert said(receiver.spans[0].attributes)["gen_ai.evaluation.explanation"] == "Kind, and short."
         assert len(receiver.of("/v1/traces")) == 1
+
+    def test_in_groups_whose_metrics_are_counted_once(self, receiver, tmp_path, monkeypatch):
+        monkeypatch.setattr(resolving, "AT_A_TIME", 2)
+        path = tmp_path / "scores.jsonl"
+        path.write_text("\n".join(json.dumps({**RUN, "name": f"s{n}", "score": n}) for n in range(5)))
+
+        assert main(["resolve", "--from", str(path), "--otlp", receiver.url]) == 0
+        assert [len(receiver.of(path)) for path in ("/v1/traces", "/v1/logs", "/v1/metrics")] == [3, 3, 1]
+        assert len(receiver.spans) == len(receiver.events) == 5
+        assert sum(point.as_int for point in receiver.metrics["chloe.revisions"]) == 5
+
+    def test_an_sdk_that_is_switched_off(self, receiver, monkeypatch, capsys):
+        monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+
+        assert main([*ONE, "--score", "1", "--otlp", receiver.url]) == 2
+        assert "OTEL_SDK_DISABLED=true, so nothing can be sent." in capsys.readouterr().err
 
     def test_what_is_wrong_with_a_row_keeps_no_other_back(self, receiver, tmp_path, capsys):
         rows = [

@@ -10,7 +10,7 @@ from otel_chloe.part import ASKS, CallRequest, CallResponse, Message, ModelFacts
 from otel_chloe.run import Source
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ModelCall:
     """One call of a model, with the spans that tell of it."""
 
@@ -84,7 +84,7 @@ def _merged(one: ModelFacts, other: ModelFacts) -> ModelFacts:
     return ModelFacts(input=longer, output=told.output, source=told.source, gaps=one.gaps or other.gaps)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Asked:
     """A tool call that the messages ask for.
 

@@ -22,6 +22,11 @@ from otel_chloe.sinks import Sinks, is_real
 from .exporting import checked_url
 
 ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+SPANS: Final = "spans"
+EVENTS: Final = "events"
+METRICS: Final = "metrics"
+AT_A_TIME: Final = 500
+"""Marks whose spans are sent together: as many as are tried again where the receiver fails."""
 _DIGITS: Final = frozenset("0123456789abcdef")
 _ADDRESS: Final = f"Write otlp=URL, the address of an OTLP/HTTP receiver, or set {ENDPOINT}."
 
@@ -72,7 +77,7 @@ def resolve(
     if providers is not None:
         _emit([found], **providers).write_log()  # says what provider is missing, if one is
         return found[1]
-    refused = send([found], otlp)
+    (refused,) = send([found], otlp)
     if refused:
         raise SendError(
             f"resolve: {', '.join(refused)} could not be sent. Is the receiver there, and does it take them?"
@@ -114,40 +119,73 @@ def resolved(
     return run, replace(mark, key=said["key"] or said["name"], version=said["version"], id=known, revision=revision)
 
 
-def send(marks: Sequence[tuple[Run, Mark]], otlp: str | None = None) -> list[str]:
-    """Send marks by OTLP over HTTP; gives what the receiver did not take, of "spans", "events" and "metrics".
+def send(marks: Sequence[tuple[Run, Mark]], otlp: str | None = None) -> list[list[str]]:
+    """Send marks by OTLP over HTTP; gives for each what the receiver did not take, of spans, events and metrics.
 
-    Spans go first: where they are not taken, nothing is sent, and it can be tried again.
+    Spans go first: of marks whose spans are not taken nothing else is sent, and they can be tried again.
     """
     address = otlp if otlp is not None else os.environ.get(ENDPOINT) or None
     if address is None:
         raise ConfigError(f"resolve: there is nowhere to send to. {_ADDRESS}")
-    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk._logs import LoggerProvider
-    from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
-    from opentelemetry.sdk.metrics import MeterProvider
-    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+    base = checked_url(address)
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        raise ConfigError("resolve: OTEL_SDK_DISABLED=true, so nothing can be sent. Leave it out.")
+    sending = _Sending(base)
+    refused: list[list[str]] = []
+    for i in range(0, len(marks), AT_A_TIME):
+        refused += sending.told(marks[i : i + AT_A_TIME])
+    if not sending.counted():
+        refused = [each if SPANS in each else [*each, METRICS] for each in refused]
+    return refused
 
-    base, resource = checked_url(address), _resource()
-    spans, records, reader = _Kept(), _Kept(), InMemoryMetricReader()
-    tracers = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
-    tracers.add_span_processor(SimpleSpanProcessor(cast("Any", spans)))
-    loggers = LoggerProvider(resource=resource, shutdown_on_exit=False)
-    loggers.add_log_record_processor(SimpleLogRecordProcessor(cast("Any", records)))
-    meters = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
-    _emit(marks, tracer_provider=tracers, meter_provider=meters, logger_provider=loggers)
-    if not _taken(OTLPSpanExporter(endpoint=f"{base}/v1/traces"), spans.items):
-        return ["spans", "events", "metrics"]
-    others = (
-        ("events", OTLPLogExporter(endpoint=f"{base}/v1/logs"), records.items),
-        ("metrics", OTLPMetricExporter(endpoint=f"{base}/v1/metrics"), reader.get_metrics_data()),
-    )
-    return [what for what, exporter, batch in others if not _taken(exporter, batch)]
+
+class _Sending:
+    """Sends marks to one receiver: spans and events group by group, metrics once at the end."""
+
+    def __init__(self, base: str) -> None:
+        from opentelemetry.sdk._logs import LoggerProvider
+        from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+        self._base = base
+        resource = _resource()
+        self._spans, self._records, self._reader = _Kept(), _Kept(), InMemoryMetricReader()
+        tracers = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
+        tracers.add_span_processor(SimpleSpanProcessor(cast("Any", self._spans)))
+        loggers = LoggerProvider(resource=resource, shutdown_on_exit=False)
+        loggers.add_log_record_processor(SimpleLogRecordProcessor(cast("Any", self._records)))
+        meters = MeterProvider([self._reader], resource=resource, shutdown_on_exit=False)
+        self._providers: dict[str, Any] = {
+            "tracer_provider": tracers, "logger_provider": loggers, "meter_provider": metrics.NoOpMeterProvider(),
+        }  # fmt: skip
+        self._counting: dict[str, Any] = {
+            "meter_provider": meters, "logger_provider": _logs.NoOpLoggerProvider(), "tracer_provider": tracers,
+            "evaluation_spans": False,
+        }  # fmt: skip
+
+    def told(self, marks: Sequence[tuple[Run, Mark]]) -> list[list[str]]:
+        """Sends their spans and events, and counts those that were taken."""
+        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+        _emit(marks, **self._providers)
+        spans, records = self._spans.taken(), self._records.taken()
+        if not _taken(OTLPSpanExporter(endpoint=f"{self._base}/v1/traces"), spans):
+            return [[SPANS, EVENTS, METRICS] for _ in marks]
+        _emit(marks, **self._counting)
+        events = _taken(OTLPLogExporter(endpoint=f"{self._base}/v1/logs"), records)
+        return [[] if events else [EVENTS] for _ in marks]
+
+    def counted(self) -> bool:
+        """Sends the metrics of all that was taken. True where there are none."""
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+
+        data = self._reader.get_metrics_data()
+        return data is None or _taken(OTLPMetricExporter(endpoint=f"{self._base}/v1/metrics"), data)
 
 
 class _Kept:
@@ -158,6 +196,11 @@ class _Kept:
 
     def export(self, batch: Sequence[Any]) -> None:
         self.items.extend(batch)
+
+    def taken(self) -> list[Any]:
+        """What it has, which it has no longer then."""
+        found, self.items = self.items, []
+        return found
 
     def shutdown(self) -> None:
         """Nothing to end."""

@@ -14,8 +14,6 @@ from ..run import Run
 from .console import BAD_INPUT, NOT_PASSED, OK, complain, printable, write
 from .scores import NEEDED, Row, parsed, rows
 
-AT_A_TIME: Final = 500
-"""Marks that are sent together: as many, at most, as are tried again where the receiver fails."""
 _GIVEN: Final = ("trace_id", "span_id", "name", "reason", "key", "version", "agent", "revision")
 
 
@@ -25,7 +23,7 @@ def run(args: Namespace) -> int:
     try:
         asked = [*rows(args.file)] if args.file else [_row_of(args)]
         found = list(work.checked(asked))
-        refused = sum(work.sent(some, args.otlp) for some in _groups(found))
+        refused = work.sent(found, args.otlp) if found else 0
     except (InputError, ConfigError) as error:
         complain(error)
         return BAD_INPUT
@@ -95,16 +93,12 @@ class _Work:
         first = self._seen.setdefault((mark.id, mark.revision), row.place)
         return (run, mark) if first == row.place else f"a second score for what {first} scores. Write one."
 
-    def sent(self, some: Sequence[Checked], otlp: str | None) -> int:
-        """Send some marks together; how many were not taken whole."""
-        refused = send([(run, mark) for _, run, mark in some], otlp)
-        for row, run, mark in some:
-            if refused:
-                complain(f"{row.place}: {mark.name}: {', '.join(refused)} not taken by the receiver")
+    def sent(self, found: Sequence[Checked], otlp: str | None) -> int:
+        """Send the marks; how many were not taken whole."""
+        refused = send([(run, mark) for _, run, mark in found], otlp)
+        for (row, run, mark), lacking in zip(found, refused, strict=True):
+            if lacking:
+                complain(f"{row.place}: {mark.name}: {', '.join(lacking)} not taken by the receiver")
             else:
                 write(printable(f"sent  {mark.name}  {mark.value}  trace {run.trace_id}  revision {mark.revision}"))
-        return len(some) if refused else 0
-
-
-def _groups(found: Sequence[Checked]) -> Iterator[Sequence[Checked]]:
-    return (found[i : i + AT_A_TIME] for i in range(0, len(found), AT_A_TIME))
+        return sum(map(bool, refused))

@@ -95,6 +95,12 @@ def _recognise(part: Part, span: SpanLike) -> None:
 def identify_usual(part: Part) -> None:
     """Tell what a usual part is about, whose kind is known."""
     part.reader, part.usual = USUAL_READER, True
+    get = part.raw.get
+    if part.kind is MODEL and get(AGENT_NAME) is None and get("agent_name") is None:
+        # Most spans: what is below, where it finds no name.
+        part.call_id = _text(get(RESPONSE_ID))
+        part.conversation = _text(get(CONVERSATION)) or _text(get("session.id"))
+        return
     part.name = GENAI.name(part.raw, part.span_name, part.kind)
     _identify(part)
 
