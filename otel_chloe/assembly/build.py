@@ -155,7 +155,7 @@ class Builder:
         for request in left:
             started = self._started_agent(request)
             if request.answered or started is not None:
-                calls.append(message_call(request, self._asker(request, name), started))
+                calls.append(message_call(request, self._asker(request, name), started, self.seen))
                 self.gap(gaps.CALL_ONLY_IN_MESSAGE, request.request.name)
                 if request.by is not None:
                     self.made_at[id(calls[-1])] = request.by
@@ -259,6 +259,8 @@ class Builder:
         self._gaps_of_content(facts, prompt, output)
 
     def _gaps_of_content(self, facts: AgentFacts, prompt: str | None, output: str | None) -> None:
+        if self.calls and all(call.facts.input for call in self.calls):
+            self.found.pop(gaps.CONTENT_IN_LOGS, None)  # the logs were there
         if (self.models or self.tools) and gaps.CONTENT_IN_LOGS not in self.found and not self._shows_content(facts):
             self.gap(gaps.CONTENT_OFF)
         if prompt is None:

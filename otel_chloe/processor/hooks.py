@@ -43,6 +43,7 @@ from otel_chloe.pipeline.context import ours
 from otel_chloe.pipeline.scoring import Forbidden, Full, Glance, OnMark, Pipeline, watched
 from otel_chloe.processor import block
 from otel_chloe.processor.given import forbidden_names, scorer_rules
+from otel_chloe.processor.logs import ContentLogs
 from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Origin, Sinks, origin_of
@@ -304,6 +305,10 @@ class ScoringSpanProcessor(SpanProcessor):
         return HoldProcessor(
             next_processor, positive_seconds(seconds, "hold: seconds"), self._pipeline, failed=self._guard
         )
+
+    def log_records(self) -> ContentLogs:
+        """A processor for the LoggerProvider: it reads content that is sent as log records. ``attach`` adds it."""
+        return ContentLogs(self._assembler, self._pipeline.health.count, self._guard)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Close every run whose root has ended, and hand its marks to the providers. False if that took too long."""

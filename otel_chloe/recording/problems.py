@@ -37,7 +37,7 @@ class Problems:
         tell: Callable[[InputError], None],
         *,
         limit: int = MAX_PROBLEMS,
-        logs: Callable[[Any], None] | None = None,
+        logs: Callable[[Any], object] | None = None,
     ) -> None:
         self.name = name
         self.logs = logs

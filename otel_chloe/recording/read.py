@@ -24,7 +24,7 @@ def read_spans(
     *,
     problem: Callable[[InputError], None] | None = None,
     max_item_bytes: int = MAX_ITEM_BYTES,
-    logs: Callable[[Any], None] | None = None,
+    logs: Callable[[Any], object] | None = None,
 ) -> Iterator[RecordedSpan]:
     """Read the spans of one recording, in the order in which it holds them.
 
@@ -39,9 +39,14 @@ def read_spans(
     yield from cast("Iterator[RecordedSpan]", _found(source, problem, max_item_bytes, _whole, logs))
 
 
-def read_parts(source: Source, *, problem: Callable[[InputError], None] | None = None) -> Iterator[Part]:
+def read_parts(
+    source: Source,
+    *,
+    problem: Callable[[InputError], None] | None = None,
+    logs: Callable[[Any], object] | None = None,
+) -> Iterator[Part]:
     """Read the spans of one recording as parts. What cannot be read is told as by :func:`read_spans`."""
-    for found in _found(source, problem, MAX_ITEM_BYTES, usual_part):
+    for found in _found(source, problem, MAX_ITEM_BYTES, usual_part, logs):
         part = found if isinstance(found, Part) else read(found)
         if part is not None:
             yield part
@@ -56,7 +61,7 @@ def _found(
     problem: Callable[[InputError], None] | None,
     max_item_bytes: int,
     direct: Direct,
-    logs: Callable[[Any], None] | None = None,
+    logs: Callable[[Any], object] | None = None,
 ) -> Iterator[Found]:
     problems = Problems(name_of(source), problem or _raise, logs=logs)
     with ExitStack() as stack:
