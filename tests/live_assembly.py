@@ -142,16 +142,16 @@ class Live:
         return self.runs[before:]
 
     def look(self) -> list[Closed]:
-        found = self.assembler.due(self.now, self.now_ns)
+        found = list(self.assembler.due(self.now, self.now_ns))
         self.closed += found
         return found
 
     def flush(self) -> list[Run]:
-        found = self.assembler.flush(self.now_ns)
+        found = list(self.assembler.flush(self.now_ns))
         self.closed += found
         return [closed.run for closed in found]
 
     def close_all(self) -> list[Run]:
-        found = self.assembler.close_all(self.now_ns)
+        found = list(self.assembler.close_all(self.now_ns))
         self.closed += found
         return [closed.run for closed in found]

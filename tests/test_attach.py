@@ -93,7 +93,7 @@ class TestAttach:
 
         assert setup.marks() == [PASSED]
 
-    @pytest.mark.parametrize("more", [{"scorers": [len]}, {"settings": {"settles": 1}}])
+    @pytest.mark.parametrize("more", [{"scorers": [3]}, {"settings": {"settles": 1}}])
     def test_that_is_wrong_adds_nothing(self, setup, more):
         with pytest.raises(ConfigError):
             attach(RULES, provider=setup.provider, otlp="http://127.0.0.1:9", **more)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from small_recordings import agent, bad, silent, tool, written
 
@@ -97,3 +99,35 @@ def test_what_the_rules_warn_about_is_said_in_the_commands_words(rules, capsys):
 
     assert main(["check", rules(contradiction)]) == 0
     assert "no run can pass" in capsys.readouterr().err
+
+
+def test_check_prints_what_each_scorer_costs_and_needs(rules, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "checked_scorers.py").write_text(
+        "from otel_chloe import Scorer\n"
+        "kind = Scorer.llm_judge(name='kind', model='claude-haiku-4-5', rubric='Is it?', required_inputs=['output'])\n"
+        "ours = Scorer.llm_judge(name='ours', model='m', rubric='Is it?', complete=print)\n"
+    )
+    path = rules(
+        "agents:\n"
+        "  doctor:\n"
+        "    scorers:\n"
+        "      - {use: 'otel_chloe.scorers:tool_error_rate', threshold: 0.1, severity: ticket}\n"
+        "      - {use: 'checked_scorers:kind', sample: 0.25, threshold: 0.8}\n"
+        "      - checked_scorers:ours\n"
+        "  '*': {scorers: ['otel_chloe.scorers:no_loops']}\n"
+    )
+
+    assert main(["check", path]) == 0
+    assert capsys.readouterr().out.splitlines()[:5] == [
+        "doctor",
+        "  scorer        no_loops: free (from *)",
+        "  scorer        tool_error_rate: free, passes at 0.1 or less, severity ticket",
+        (
+            "  scorer        kind: a call of claude-haiku-4-5 for each run, whose key is ANTHROPIC_API_KEY "
+            "(not set here), needs output, passes at 0.8 or more, sample 0.25"
+        ),
+        "  scorer        ours: a call of m for each run, through its own complete",
+    ]

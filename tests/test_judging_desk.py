@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,13 +40,14 @@ class Office:
 
     def __init__(self, answer: Answers, **limits: Any) -> None:
         self.judge = Asked(answer)
-        self.done: list[tuple[float, Job, Outcome]] = []
+        self.done: list[tuple[float, Job, Outcome]] = []  # of each job its one outcome
         self.told: list[JudgeCall] = []
         self.desk = Desk(
             DeskLimits(**limits), lambda: self.judge, _score, self._done, self.told.append, jitter=lambda: 0.0
         )
 
-    def _done(self, job: Job, outcome: Outcome) -> None:
+    def _done(self, job: Job, outcomes: Sequence[Outcome]) -> None:
+        (outcome,) = outcomes
         loop = asyncio._get_running_loop()
         self.done.append((loop.time() if loop else 0.0, job, outcome))
 
@@ -68,9 +69,9 @@ class Office:
             await asyncio.sleep(0.01)
 
 
-async def _score(job: Job, judge: Judge) -> Outcome:
+async def _score(job: Job, judge: Judge) -> list[Outcome]:
     reply = await judge.ask(Ask(model=job.model, messages=()))
-    return Mark(1.0, reply.text, name=job.name)
+    return [Mark(1.0, reply.text, name=job.name)]
 
 
 def answering(wait_s: float = 1.0, **reply: Any) -> Answers:
@@ -280,7 +281,7 @@ def test_a_wait_is_for_what_was_offered_before_it_and_not_for_what_comes_on_top(
     while not office.desk._changed._waiters and thread.is_alive():
         pass
     assert office.desk.offer(jobs[1]) is None
-    office.desk._finish(jobs[0], Mark(1.0, "fine", name="x"))
+    office.desk._finish(jobs[0], [Mark(1.0, "fine", name="x")])
     thread.join(20.0)
 
     assert found == [True]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import threading
+import tracemalloc
 import weakref
 
 import pytest
 from agent_app import App, agent_attributes, tool_attributes
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+
+from otel_chloe import ScoringSpanProcessor
 
 BELOW = {"agents": {"*": {"calls": {"mustNotCall": ["x"]}}, "site_doctor": {"calls": {"mustCall": ["check_site"]}}}}
 BARE_AGENT = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "site_doctor"}
@@ -196,3 +199,33 @@ def test_the_processor_itself_is_freed_with_its_provider():
     del app
     # The bare thread that starts the worker's may still be in its last step.
     assert any(freed.wait(0.1) for _ in range(200) if gc.collect() >= 0)
+
+
+@pytest.mark.parametrize("many", [200, 1_000])
+def test_what_is_left_of_runs_that_were_open_together_is_their_ids(many):
+    processor = ScoringSpanProcessor(BELOW)
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(processor)
+    tracer = provider.get_tracer("app")
+
+    def runs(count):
+        spans = [tracer.start_span("invoke_agent x", attributes=agent_attributes("site_doctor")) for _ in range(count)]
+        for span in spans:
+            tool = tracer.start_span("execute_tool check_site", trace.set_span_in_context(span))
+            tool.set_attributes(tool_attributes("check_site"))
+            tool.end()
+        for span in spans:
+            span.end()
+        assert processor.force_flush(60_000)
+
+    runs(2)  # what is made once for all runs
+    tracemalloc.start()
+    try:
+        runs(many)
+        gc.collect()  # of the interpreter, the room that it keeps for tuples
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        processor.shutdown()
+
+    assert left / many <= 400

@@ -20,8 +20,8 @@ FREE = {"agents": {"*": {"calls": {}}}}
 
 class TestRefusedArguments:
     def test_say_so(self):
-        with pytest.raises(ConfigError, match=r"^scorers is not in this version\. Leave it out"):
-            ScoringSpanProcessor(None, scorers=[len])
+        with pytest.raises(ConfigError, match=r"^3 is no scorer\. Pass a function"):
+            ScoringSpanProcessor(None, scorers=[3])
 
     @pytest.mark.parametrize("nothing", [{"scorers": ()}, {"scorers": []}, {"complete": None, "on_mark": None}])
     def test_that_ask_for_nothing_are_taken(self, nothing):

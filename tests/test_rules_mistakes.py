@@ -10,6 +10,8 @@ import pytest
 from otel_chloe.config import load_rules
 from otel_chloe.errors import ConfigError
 
+KEYS = "purpose, calls, expectations, severity, scorers"
+
 # Each mistake stands alone in its file, at the line and column given.
 MISTAKES = [
     pytest.param("agnts: {}", "1:1: agnts: unknown key 'agnts'. Did you mean agents?", id="unknown key at the top"),
@@ -25,7 +27,7 @@ MISTAKES = [
     ),
     pytest.param(
         "agents: {a: {tools: []}}",
-        "1:14: agents.a.tools: unknown key 'tools'. The keys here are purpose, calls, expectations, severity.",
+        "1:14: agents.a.tools: unknown key 'tools'. The keys here are purpose, calls, expectations, severity, scorers.",
         id="unknown key with none near",
     ),
     pytest.param(
@@ -63,12 +65,12 @@ MISTAKES = [
     ),
     pytest.param(
         "agents:\n  a:\n",
-        "2:3: agents.a: nothing stands here. Write a mapping with the keys purpose, calls, expectations, severity.",
+        f"2:3: agents.a: nothing stands here. Write a mapping with the keys {KEYS}.",
         id="nothing for an agent",
     ),
     pytest.param(
         "agents:\n  a: [x]",
-        "2:6: agents.a: ['x'] is not a mapping. Write a mapping with the keys purpose, calls, expectations, severity.",
+        f"2:6: agents.a: ['x'] is not a mapping. Write a mapping with the keys {KEYS}.",
         id="a list for an agent",
     ),
     pytest.param(
@@ -146,11 +148,6 @@ MISTAKES = [
         "agents:\n  a: {}\n  b: {}\n  a: {}",
         "4:3: the key 'a' is here for the second time. Write it once.",
         id="a key twice",
-    ),
-    pytest.param(
-        "agents:\n  a:\n    scorers: [m:f]",
-        "3:5: agents.a.scorers: not in this version yet. Leave it out.",
-        id="scorers",
     ),
     pytest.param(
         "agents:\n  a:\n    where: {x: y}", "3:5: agents.a.where: not in this version yet. Leave it out.", id="where"

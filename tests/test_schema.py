@@ -17,8 +17,9 @@ from otel_chloe.errors import ConfigError
 
 SCHEMA = rules_schema()
 WORDS = {
-    "$defs", "$ref", "$schema", "additionalProperties", "allOf", "default", "description", "enum", "exclusiveMinimum",
-    "items", "maximum", "minimum", "pattern", "patternProperties", "properties", "title", "type",
+    "$defs", "$ref", "$schema", "additionalProperties", "allOf", "anyOf", "default", "description", "enum",
+    "exclusiveMinimum", "items", "maximum", "minimum", "pattern", "patternProperties", "properties", "required",
+    "title", "type",
 }  # fmt: skip
 TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "boolean": bool}
 
@@ -39,6 +40,8 @@ def fits(schema: dict[str, Any], value: Any) -> bool:
     assert set(schema) <= WORDS, set(schema) - WORDS
     if "$ref" in schema:
         return fits(SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], value)
+    if "anyOf" in schema:
+        return any(fits(choice, value) for choice in schema["anyOf"])
     checks = [
         fits_type(schema, value),
         "enum" not in schema or value in schema["enum"],
@@ -65,7 +68,11 @@ def fits_number(schema: dict[str, Any], value: float) -> bool:
 
 
 def fits_mapping(schema: dict[str, Any], value: dict[str, Any]) -> bool:
+    if set(schema) <= {"type", "description"}:
+        return True  # the arguments of a scorer, which are anybody's
     assert schema["additionalProperties"] is False
+    if not set(schema.get("required", ())) <= set(value):
+        return False
     for key, item in value.items():
         patterns = [below for pattern, below in schema.get("patternProperties", {}).items() if re.search(pattern, key)]
         below = schema.get("properties", {}).get(key) or next(iter(patterns), None)
@@ -98,6 +105,18 @@ CASES: list[dict[str, Any]] = [
     {"agents": {"a": {"purpose": "Keeps sites up.", "severity": "page"}}},
     {"agents": {"a": {"severity": "loud"}}},
     {"agents": {"a": {"where": {"service.name": "shop"}}}},
+    {"agents": {"a": {"scorers": ["otel_chloe.scorers:tool_error_rate"]}}},
+    {"agents": {"a": {"scorers": "otel_chloe.scorers:tool_error_rate"}}},
+    {"agents": {"a": {"scorers": [" "]}}},
+    {"agents": {"a": {"scorers": [{"with": {"limit": 3}}]}}},
+    {"agents": {"a": {"scorers": [{"arguments": {"limit": 3}, "use": "otel_chloe.scorers:max_calls"}]}}},
+    {"agents": {"a": {"scorers": [
+        {"use": "otel_chloe.scorers:max_calls", "with": {"limit": 3}, "name": "few", "threshold": 1, "sample": 0.5,
+         "severity": "page"},
+        {"use": "otel_chloe.scorers:max_calls", "with": {"limit": 9}},
+    ]}}},
+    {"agents": {"a": {"scorers": [{"use": "otel_chloe.scorers:tool_error_rate", "threshold": "0.5"}]}}},
+    {"agents": {"a": {"scorers": [{"use": "otel_chloe.scorers:tool_error_rate", "sample": 2}]}}},
     {"agents": {"a": {"expectations": {"model": "m", "should": ["a"], "shouldNot": ["b"]}}}},
     {"agents": {"a": {"expectations": {"threshold": 1, "minDecided": 0, "sample": 0.5}}}},
     {"agents": {"a": {"expectations": {"threshold": 1.5}}}},

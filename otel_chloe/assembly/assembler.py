@@ -7,21 +7,22 @@ is called by one thread, with the time given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from otel_chloe.assembly.build import Builder
 from otel_chloe.assembly.finished import Finished
 from otel_chloe.assembly.forest import Forest
-from otel_chloe.assembly.loose import Loose, Released, groups_with, near, still_loose, unclaimable, unclaimed
+from otel_chloe.assembly.loose import Loose, Released, groups_with, near, parted, still_loose, unclaimed
 from otel_chloe.assembly.over import is_over, is_whole, works
 from otel_chloe.assembly.plain import calls_of, plain_run
 from otel_chloe.assembly.quick import quick_calls
 from otel_chloe.assembly.runs import Group, delimit, hands_over, mark_if_unclear
+from otel_chloe.assembly.tables import give_back
 from otel_chloe.assembly.traces import Traces
-from otel_chloe.assembly.tree import SPANS_LATE, Closed, Limits, Tree
+from otel_chloe.assembly.tree import NO_TREE, SPANS_LATE, Closed, Limits, Tree
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, Part
-from otel_chloe.record import SPAN_ID, Record, shorten
+from otel_chloe.record import Record, shorten
 from otel_chloe.run import End, Run, ToolCall
 
 SWEEP_S: Final = 5.0
@@ -78,11 +79,7 @@ class RunAssembler:
 
     def tree_with(self, trace_id: int, span_id: int) -> Tree | None:
         """The tree, still waiting to be closed, in which a span has ended. Only for spans whose parent is over."""
-        for tree in self.traces.of(trace_id):
-            # The parent has mostly just ended.
-            if any(_id_of(held) == span_id for held in reversed(tree.parts)):
-                return tree
-        return None
+        return next((tree for tree in self.traces.of(trace_id) if tree.has(span_id)), None)
 
     def started(self, tree: Tree, span_id: int, span: Any) -> None:
         """A span below one that is open."""
@@ -171,11 +168,10 @@ class RunAssembler:
 
     def _bare_tools(self, wanted: set[str]) -> list[Part]:
         """The tool spans with these call ids that have traces of their own: tools in threads without a context."""
-        found = [part for part, _ in list(self._loose) if part.kind is TOOL]
-        for tree in self.trees.copy().values():
-            if not tree.plain_root and len(tree.parts) == 1:
-                found += [part for part in self._parts(tree, tree.parts) if part.kind is TOOL]
-        return [part for part in found if part.call_id in wanted]
+        here = [tree for tree in self.trees.copy().values() if not tree.plain_root and len(tree.parts) == 1]
+        alone = [part for tree in here for part in self._parts(tree, tree.parts)]
+        found = [*alone, *(part for part, _ in list(self._loose))]
+        return [part for part in found if part.kind is TOOL and part.call_id in wanted]
 
     def closing(self, tree: Tree) -> None:
         """An agent span or the root of a tree ended: it closes once nothing comes any more."""
@@ -189,33 +185,39 @@ class RunAssembler:
         """Trees that hold a span, or whose root is open, and runs that are being stitched of model calls."""
         return len(self.trees) + len(self._released.held)
 
-    def due(self, now: float, now_ns: int) -> list[Closed]:
-        """The runs that are over at this time. Idempotent; a passed deadline is never moved."""
-        found: list[Closed] = []
+    def due(self, now: float, now_ns: int) -> Iterator[Closed]:
+        """The runs that are over at this time, each made as it is taken. A passed deadline is never moved."""
         for tree in self._closing.copy().values():
             if tree.quiet_s(now) >= self.limits.settle_s:
-                found += self._close(tree, now_ns, "settled", everything=False)
+                yield from self._close(tree, now_ns, "settled", everything=False)
         if self._next_sweep_s is None or now >= self._next_sweep_s:
             self._next_sweep_s = now + min(SWEEP_S, self.limits.idle_s / 4)
-            found += self._sweep(now, now_ns) + self._released.idle(now)
-        return found + self._release_loose(everything=False)
+            yield from self._sweep(now, now_ns)
+            yield from self._released.idle(now)
+        yield from self._release_loose(everything=False)
+        self._give_back()
 
     def next_due(self, now: float) -> float:
         """When :meth:`due` should be called next. Hooks wake nobody: while spans are open, it is looked for."""
         return now + min(SWEEP_S, max(self.limits.settle_s / 4, LEAST_LOOK_S))
 
-    def flush(self, now_ns: int) -> list[Closed]:
+    def flush(self, now_ns: int) -> Iterator[Closed]:
         """Closes every run whose root has ended, without waiting."""
-        found = [closed for tree in self._closing.copy().values() for closed in self._close(tree, now_ns, "settled")]
-        return found + self._release_loose(everything=True) + self._released.close(everything=False)
+        for tree in self._closing.copy().values():
+            yield from self._close(tree, now_ns, "settled")
+        yield from self._release_loose(everything=True)
+        yield from self._released.close(everything=False)
+        self._give_back()
 
-    def close_all(self, now_ns: int) -> list[Closed]:
+    def close_all(self, now_ns: int) -> Iterator[Closed]:
         """Closes everything, finished or not."""
-        found = self.flush(now_ns)
+        yield from self.flush(now_ns)
         for tree in self.trees.copy().values():
-            found += self._close(tree, now_ns, "shutdown", everything=True)
+            yield from self._close(tree, now_ns, "shutdown", everything=True)
         self._over.let_all_go()
-        return found + self._release_loose(everything=True) + self._released.close(everything=True)
+        yield from self._release_loose(everything=True)
+        yield from self._released.close(everything=True)
+        self._give_back()
 
     def forget(self) -> None:
         """Drops everything held: in a forked child, it is the parent's."""
@@ -224,19 +226,22 @@ class RunAssembler:
         self._loose.clear()
         self._released.held.clear()
 
+    def _give_back(self) -> None:
+        if not self.trees:
+            give_back(NO_TREE, self.tree_of, self.trees, self._closing)
+            self.traces.give_back()
+
     # --- closing -----------------------------------------------------------------------------------------------------
 
-    def _sweep(self, now: float, now_ns: int) -> list[Closed]:
+    def _sweep(self, now: float, now_ns: int) -> Iterator[Closed]:
         """Closes what is idle for too long, and what goes over a limit: the longest idle first."""
-        found: list[Closed] = []
         for tree in self.trees.copy().values():
             idle = tree.quiet_s(now) >= self.limits.idle_s
             end: End | None = self.limits.passed_by(tree) or ("idle_timeout" if idle else None)
             if end is not None:
-                found += self._close(tree, now_ns, end, everything=True)
+                yield from self._close(tree, now_ns, end, everything=True)
         for tree in self.limits.too_many(self.trees):
-            found += self._close(tree, now_ns, "evicted", everything=True)
-        return found
+            yield from self._close(tree, now_ns, "evicted", everything=True)
 
     def full(self, tree: Tree, now_ns: int) -> list[Closed]:
         """Closes a tree that went over a limit of its own."""
@@ -337,15 +342,9 @@ class RunAssembler:
         if not tree.open and not tree.parts:
             self._drop(tree)
 
-    def _release_loose(self, *, everything: bool) -> list[Closed]:
+    def _release_loose(self, *, everything: bool) -> Iterable[Closed]:
         """Has the loose spans that no open run can claim any more stitched to runs, or counted."""
-        ready = self._loose if everything else unclaimable(self._loose, self.trees.copy().values())
-        if not ready:
-            return []
-        taken = {id(p) for p, _ in ready}
-        self._loose = [(p, t) for p, t in self._loose if id(p) not in taken]
+        if not self._loose:
+            return ()
+        ready, self._loose = parted(self._loose, None if everything else self.trees, self.limits.max_open_runs)
         return self._released.take(ready)
-
-
-def _id_of(held: Part | Record) -> int:
-    return held.span_id if isinstance(held, Part) else int(held[SPAN_ID])

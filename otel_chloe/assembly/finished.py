@@ -11,8 +11,8 @@ from otel_chloe.part import OTHER, Kind
 class Finished:
     """Remembers what is over, so that what comes late is counted and opens no run.
 
-    ``traces`` maps the ids of traces in which a run was closed to that run's root, ``shut`` holds the closed trees of
-    which spans are open: the oldest are forgotten first.
+    ``traces`` has the ids of traces in which a run was closed, ``shut`` the closed trees of which spans are open: the
+    oldest are forgotten first.
 
     Args:
         tree_of: The trees that open spans belong to, which hooks look in.
@@ -23,7 +23,7 @@ class Finished:
     __slots__ = ("_count", "_most", "_tree_of", "shut", "traces")
 
     def __init__(self, tree_of: dict[int, Tree], most: int, count: Callable[[str, int], None]) -> None:
-        self.traces: dict[int, int] = {}
+        self.traces: dict[int, None] = {}  # a set in order
         self.shut: dict[int, Tree] = {}
         self._tree_of = tree_of
         self._most = most
@@ -38,7 +38,7 @@ class Finished:
 
     def remember(self, tree: Tree) -> None:
         """A run of this tree was closed."""
-        self.traces[tree.trace_id] = tree.root_id
+        self.traces[tree.trace_id] = None
         while len(self.traces) > self._most:
             self.traces.pop(next(iter(self.traces)), None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from otel_chloe.assembly.tables import give_back
 from otel_chloe.assembly.tree import Tree
 
 
@@ -45,6 +46,10 @@ class Traces:
             for each in self._held.pop(tree.trace_id, ()):
                 if not each.closed:
                     self.add(each)  # added between the look and the removal
+
+    def give_back(self) -> None:
+        """Give back the room of many, where none is left."""
+        give_back([], self._held)
 
     def clear(self) -> None:
         """Forget all."""

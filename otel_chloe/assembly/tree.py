@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from otel_chloe.part import Part
-from otel_chloe.record import Record
+from otel_chloe.record import SPAN_ID, Record
 from otel_chloe.run import End, Run
 
 SPANS_LATE: Final = "spans_late"
@@ -91,6 +91,19 @@ class Tree:
         if events != self.seen or self.last_s is None:
             self.seen, self.last_s = events, now
         return now - self.last_s
+
+    def has(self, span_id: int) -> bool:
+        """Whether a span has ended in the tree: looked for among the last ones first."""
+        return any(_id_of(held) == span_id for held in reversed(self.parts))
+
+
+def _id_of(held: Part | Record) -> int:
+    return held.span_id if isinstance(held, Part) else int(held[SPAN_ID])
+
+
+NO_TREE: Final = Tree((0, 0, False, 0), None)
+"""Stands where a tree must, and none is."""
+NO_TREE.closed = True
 
 
 @dataclass(frozen=True, slots=True)

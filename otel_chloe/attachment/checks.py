@@ -84,13 +84,18 @@ def judge_found(rules: Rules, *, own: bool = False) -> Iterator[Finding]:
         yield Finding("wrong", "judge", "litellm is not installed", "Install it, or give complete=.")
         return
     for model in models:
-        key = next((key for begins, key in KEYS.items() if model.startswith(begins)), None)
+        key = key_of(model)
         if key is None:
             yield Finding("note", "judge", f"{model}: which key it needs is not known here")
         elif os.environ.get(key):
             yield Finding("ok", "judge", f"{model}, by the key in {key}")
         else:
             yield Finding("wrong", "judge", f"{model}: {key} is not set", f"Set {key}, or give complete=.")
+
+
+def key_of(model: str) -> str | None:
+    """The variable of the key that a model wants, where it is known."""
+    return next((key for begins, key in KEYS.items() if model.startswith(begins)), None)
 
 
 def content_found() -> Iterator[Finding]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from ..config import AgentRules, Expectations, Rules
+from ..config import AgentRules, Expectations, Rules, ScorerRule
 from ..config.unseen import CALL_LISTS, never_seen
 from ..expected import ExpectedCalls
+from ..kit import AnyScorer, CodeScorer
+from ..kit.verdict import BETTER
 from .console import BAD_INPUT, NOT_PASSED, OK, printable, write
 from .json_lines import below
 from .reading import Recordings
@@ -60,6 +63,7 @@ def _entry(rules: AgentRules, own: AgentRules) -> Iterator[str]:
         found += _calls(rules.calls, own.calls)
     if rules.expectations is not None:
         found += _expectations(rules.expectations, own.expectations)
+    found += [("scorer", _scorer(rule, rule in own.scorers)) for rule in rules.scorers]
     if rules.severity is not None:
         found.append(("severity", rules.severity))
     for label, text in found or [("", "nothing")]:
@@ -95,6 +99,33 @@ def _expectations(expected: Expectations, own: Expectations | None) -> Iterator[
             f"min_decided {expected.min_decided:g}, sample {expected.sample:g}"
         ),
     )
+
+
+def _scorer(rule: ScorerRule, own: bool) -> str:  # noqa: FBT001 - the one caller says what it is
+    """A user's scorer: what it costs, what it needs, when it passes."""
+    scorer = rule.scorer
+    said = [f"{scorer.name}: {_cost(scorer)}"]
+    if scorer.required_inputs:
+        said.append(f"needs {' and '.join(scorer.required_inputs)}")
+    if scorer.threshold is not None and scorer.direction in BETTER:
+        said.append(f"passes at {scorer.threshold:g} {BETTER[scorer.direction]}")
+    if rule.sample != 1:
+        said.append(f"sample {rule.sample:g}")
+    if rule.severity is not None:
+        said.append(f"severity {rule.severity}")
+    return ", ".join(said) + ("" if own else " (from *)")
+
+
+def _cost(scorer: AnyScorer) -> str:
+    if isinstance(scorer, CodeScorer):
+        return "free"
+    if scorer.complete is not None:
+        return f"a call of {scorer.model} for each run, through its own complete"
+    from ..attachment.checks import key_of
+
+    key = key_of(scorer.model)
+    wants = f"whose key is {key}{'' if os.environ.get(key) else ' (not set here)'}" if key else "with a key of its own"
+    return f"a call of {scorer.model} for each run, {wants}"
 
 
 class _Seen:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..config import Rules
@@ -15,10 +13,11 @@ from ..errors import ConfigError
 from ..mark import JudgeCall, Outcome
 from ..run import Run
 from ..scorers import JUDGE_OFF, outcomes
+from .rules import working_directory_first
 
 if TYPE_CHECKING:
     from ..judge.ask import Complete
-    from ..pipeline.judgements import Answered
+    from ..pipeline.answered import Answered
 
 Found = tuple[str, Run]
 Scored = tuple[str, Run, list[tuple[Run, Outcome]]]
@@ -44,15 +43,13 @@ def complete_of(name: str) -> Complete:
     module_name, _, path = name.partition(":")
     if not module_name or not path:
         raise ConfigError(f"--complete {name}: write MODULE:FUNCTION, such as my_gateway:complete.")
-    sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Any = importlib.import_module(module_name)
+        with working_directory_first():
+            found: Any = importlib.import_module(module_name)
     except Exception as error:  # noqa: BLE001 - a user's module may raise anything
         raise ConfigError(
             f"--complete {name}: importing {module_name} raised {type(error).__name__}: {error}"
         ) from None
-    finally:
-        sys.path.pop(0)
     for part in path.split("."):
         found = getattr(found, part, None)
     if not callable(found):
@@ -98,5 +95,5 @@ class _Judging:
         if isinstance(item, JudgeCall):
             return
         with self._changed:
-            self._answers[id(item.due.run)] = item.outcome
+            self._answers[id(item.run)] = item.outcomes[0]
             self._changed.notify_all()

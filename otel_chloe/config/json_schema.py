@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from otel_chloe.config.schema import LATER_KEYS, RulesFile
+from otel_chloe.config.schema import LATER_KEYS, RulesFile, spelled
 from otel_chloe.config.settings import Settings
 from otel_chloe.config.table import MEANINGS
 from otel_chloe.expected import camel
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_SCORER: Final = {"$ref": "#/$defs/ScorerEntry"}
 _NULL: Final = {"type": "null"}
 
 
@@ -18,8 +19,8 @@ def rules_schema() -> dict[str, Any]:
     made = RulesFile.model_json_schema(by_alias=False)
     shapes: dict[str, dict[str, Any]] = {name: _entry(shape) for name, shape in made.pop("$defs").items()}
     for key, meaning in MEANINGS.items():
-        for spelled in {key, camel(key)}:
-            shapes["SettingsEntry"]["properties"][spelled] |= {
+        for either in {key, camel(key)}:
+            shapes["SettingsEntry"]["properties"][either] |= {
                 "description": meaning.what,
                 "default": getattr(Settings(), key),
             }
@@ -29,19 +30,21 @@ def rules_schema() -> dict[str, Any]:
 def _entry(shape: dict[str, Any], *, title: bool = True) -> dict[str, Any]:
     """One mapping of the file: every key in both spellings, but never a key in both at once."""
     written: dict[str, Any] = {
-        name: _value(value) for name, value in shape["properties"].items() if name not in LATER_KEYS
+        spelled(name): _value(value) for name, value in shape["properties"].items() if name not in LATER_KEYS
     }
     doubled = [name for name in written if camel(name) != name]
     said: dict[str, Any] = {
         "type": "object",
         "description": " ".join(str(shape.get("description", "")).replace("``", "").split()),
         "properties": {
-            spelled: value for name, value in written.items() for spelled in dict.fromkeys((camel(name), name))
+            either: value for name, value in written.items() for either in dict.fromkeys((camel(name), name))
         },
         "additionalProperties": False,
     }
     # A copy for each spelling, since descriptions are added to them.
     said["properties"] = {name: dict(value) for name, value in said["properties"].items()}
+    if "required" in shape:
+        said["required"] = shape["required"]
     if doubled:
         said["allOf"] = [{"not": {"required": [camel(name), name]}} for name in doubled]
     return {"title": shape["title"], **said} if title else said
@@ -52,5 +55,7 @@ def _value(value: Any) -> dict[str, Any]:
     found = cast("dict[str, Any]", {key: item for key, item in value.items() if key not in {"default", "title"}})
     choices = [choice for choice in found.pop("anyOf", ()) if choice != _NULL]
     found |= choices[0] if len(choices) == 1 else {}
+    if found.get("items") == _SCORER:
+        found["items"] = {"anyOf": [{"type": "string", "pattern": r"\S"}, _SCORER]}  # named alone, or with more
     # An agent may have any name that is not blank.
     return found | {"additionalProperties": False} if "patternProperties" in found else found

@@ -5,16 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from otel_chloe.config.document import Document, Key, read_document
-from otel_chloe.config.rules import AgentRules, Rules
+from otel_chloe.config.rules import AgentRules, Rules, ScorerRule
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, camel, contradictions, relaxed, unknown_key
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
+
+    from otel_chloe.config.schema import RulesFile
 
 _logger = logging.getLogger("otel_chloe.config")
 
@@ -61,10 +64,46 @@ def _rules(document: Document, name: str | None) -> Rules:
     except ValidationError as error:
         raise _config_error(document, _problems(document, error)) from None
     lacking = "lines need a model to judge them. Write judge: {model: …}, or model: beside the lines."
+    scorers, wrong = _scorers(document, file, name)
     unjudged = [_Problem(("agents", name, "expectations"), lacking, at_key=True) for name in file.unjudged()]
-    if unjudged:
-        raise _config_error(document, unjudged)
-    return file.rules(name)
+    if unjudged or wrong:
+        raise _config_error(document, [*unjudged, *wrong])
+    return file.rules(name, scorers)
+
+
+def _scorers(
+    document: Document, file: RulesFile, source: str | None
+) -> tuple[dict[str, tuple[ScorerRule, ...]], list[_Problem]]:
+    """The scorers that each entry names, and what is wrong with those that cannot be had."""
+    named = {name: entry.scorers for name, entry in (file.agents or {}).items() if entry.scorers}
+    if not named:
+        return {}, []
+    from otel_chloe.config.found import WrongScorerError, scorer_rule  # only for who has scorers
+
+    places = [str(Path.cwd())] if source is None else [str(Path(source).resolve().parent), str(Path.cwd())]
+    found: dict[str, tuple[ScorerRule, ...]] = {}
+    problems: list[_Problem] = []
+    for agent, entries in named.items():
+        rules: dict[str, ScorerRule] = {}
+        for i, entry in enumerate(entries):
+            path = ("agents", agent, "scorers", i)
+            try:
+                rule = scorer_rule(entry, places)
+            except WrongScorerError as error:
+                problems.append(_Problem(_at_key(document.value, path, error.key), str(error)))
+                continue
+            if rule.scorer.name in rules:
+                problems.append(_Problem(path, f"a second scorer {rule.scorer.name}. Write name: and another name."))
+            rules[rule.scorer.name] = rule
+        found[agent] = tuple(rules.values())
+    return found, problems
+
+
+def _at_key(value: Any, path: tuple[Key, ...], key: str) -> tuple[Key, ...]:
+    """The path of a scorer's key; of the scorer, where it is named alone."""
+    for step in path:
+        value = value[step]
+    return (*path, key) if isinstance(value, Mapping) else path
 
 
 def _problems(document: Document, error: ValidationError) -> list[_Problem]:
@@ -80,6 +119,8 @@ def _problem(document: Document, details: ErrorDetails) -> _Problem:
     kind = details["type"]
     if kind == "extra_forbidden":
         return _Problem(path, _extra_key(path[-1], keys_at(loc[:-1])), at_key=True)
+    if kind == "missing":
+        return _Problem(path, f"{path[-1]} is missing. Write it, such as {path[-1]}: my_scorers:covers_cities.")
     if kind == "invalid_key":
         return _Problem(path, f"the key {path[-1]!r} is not a text. Write it in quotes.", at_key=True)
     if kind in {"model_type", "dict_type"}:
@@ -139,6 +180,7 @@ def _warn(document: Document, rules: Rules) -> None:
     named = [problem for entry in [*rules.alone.values(), *rules.joined.values()] for problem in _doubts(entry)]
     own = [problem for problem in named if problem.text not in inherited]
     own += [problem for entry in rules.joined.values() for problem in _relaxed(rules.everyone, entry)]
+    own += [problem for entry in [rules.everyone, *rules.alone.values()] if entry for problem in _pointless(entry)]
     for problem in dict.fromkeys(everyone + own):
         _logger.warning("%s: %s", document.at(document.place(problem.path)), _said(problem))
 
@@ -167,6 +209,18 @@ def _relaxed(everyone: AgentRules | None, joined: AgentRules) -> list[_Problem]:
             f'{getattr(everyone.calls, key)}. Leave {key} out here, or write it in "*" too if that is meant',
         )
         for key, rule in relaxed(everyone.calls, joined.calls)
+    ]
+
+
+def _pointless(entry: AgentRules) -> list[_Problem]:
+    """Thresholds that no score of their scorer can be compared with. ``entry`` is one as it was written."""
+    return [
+        _Problem(
+            ("agents", entry.agent, "scorers", i),
+            f"the threshold of {rule.scorer.name} is for nothing: its direction is none, so nothing passes or fails",
+        )
+        for i, rule in enumerate(entry.scorers)
+        if rule.scorer.threshold is not None and rule.scorer.direction == "none"
     ]
 
 

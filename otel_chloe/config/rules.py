@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
 
 from otel_chloe.config.settings import Settings
+from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
 from otel_chloe.inside import Inside, added_calls, added_outcome
 
 if TYPE_CHECKING:
-    from otel_chloe.kit import AnyScorer  # whoever has no scorers of their own does not pay for it
+    from otel_chloe.kit import AnyScorer, JudgeScorer  # whoever has no scorers of their own does not pay for it
 
 Severity: TypeAlias = Literal["page", "ticket", "none"]
 """How much a broken rule matters: a label on metrics, for alerts. ``none`` is a rule on trial."""
 
 SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
+BUILT_IN: Final = frozenset({"calls", "expectations"})
+"""The names of the scores that the rules themselves give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +68,19 @@ class ScorerRule:
 
     ``scorer`` has the rule's own threshold already. ``sample`` is the share of runs that it scores, from 0 to 1;
     ``severity`` its own, where it is not its agent's.
+
+    Raises :class:`~otel_chloe.errors.ConfigError` where the scorer has the name of a score of the rules' own.
     """
 
     scorer: AnyScorer
     sample: float = 1.0
     severity: Severity | None = None
+
+    def __post_init__(self) -> None:
+        if self.scorer.name in BUILT_IN:
+            raise ConfigError(
+                f"scorer {self.scorer.name}: the rules themselves give a score of this name. Give it another."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +105,8 @@ class AgentRules:
             digests["calls"] = _digest_of_calls(self.calls)
         if self.expectations is not None:
             digests["expectations"] = _digest_of_expectations(self.expectations, self.purpose)
+        # How many runs are scored changes no mark.
+        digests |= {each.scorer.name: digest(each.scorer.key, each.scorer.version) for each in self.scorers}
         object.__setattr__(self, "digests", digests)
 
 
@@ -168,6 +181,17 @@ class Rules:
         return bool(self.expectations)
 
     @property
+    def scorers(self) -> list[ScorerRule]:
+        """The users' own scorers, of whatever agent."""
+        held = [self.everyone, *self.alone.values(), *self.joined.values()]
+        return list(dict.fromkeys(rule for each in held if each for rule in each.scorers))
+
+    @property
+    def own_judges(self) -> tuple[JudgeScorer, ...]:
+        """Those of the user's own scorers that a model is."""
+        return tuple(cast("JudgeScorer", each.scorer) for each in self.scorers if hasattr(each.scorer, "model"))
+
+    @property
     def agents(self) -> tuple[str, ...]:
         """The agents that have an entry of their own, in the order of the file."""
         return tuple(self.alone)
@@ -179,13 +203,20 @@ class Rules:
         return digest(everyone, {name: _digests(rules) for name, rules in self.alone.items()})
 
 
+def joined_scorers(base: tuple[ScorerRule, ...], own: tuple[ScorerRule, ...]) -> tuple[ScorerRule, ...]:
+    """Both, each scorer once by its name: of two with one name, that of ``own``."""
+    mine = {each.scorer.name: each for each in own}
+    return (*(mine.pop(each.scorer.name, each) for each in base), *mine.values())
+
+
 def _with_scorers(rules: AgentRules, scorers: tuple[ScorerRule, ...]) -> AgentRules:
     there = {each.scorer.name for each in rules.scorers}
     return replace(rules, scorers=(*rules.scorers, *(each for each in scorers if each.scorer.name not in there)))
 
 
 def _digests(rules: AgentRules) -> list[object]:
-    return [dict(rules.digests), rules.severity]
+    own = [[each.scorer.key, each.scorer.version, each.sample, each.severity] for each in rules.scorers]
+    return [dict(rules.digests), rules.severity, own]
 
 
 def digest(*values: object) -> str:

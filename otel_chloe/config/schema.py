@@ -6,19 +6,29 @@ in Python, so that a mistake has one wording. In an entry, None means "not said"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Final, NoReturn, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from otel_chloe.config.rules import SEVERITIES, AgentRules, Expectations, JudgeRules, Rules, Severity
+from otel_chloe.config.rules import (
+    SEVERITIES,
+    AgentRules,
+    Expectations,
+    JudgeRules,
+    Rules,
+    ScorerRule,
+    Severity,
+    joined_scorers,
+)
 from otel_chloe.config.settings import (
     Settings,
     amount,
     amount_or_none,
     dollars,
+    number,
     positive_seconds,
     seconds,
     share,
@@ -39,9 +49,10 @@ from otel_chloe.expected import (
 )
 
 EVERYONE: Final = "*"
+WITH: Final = "with"
 REFUSED: Final = "refused"
 """The error type of a key that a later version takes."""
-LATER_KEYS: Final = frozenset({"scorers", "where"})
+LATER_KEYS: Final = frozenset({"where"})
 """Keys that a later version takes."""
 
 
@@ -49,6 +60,24 @@ def _given(value: object) -> object:
     if value is None:
         raise ConfigError("nothing stands here. Write a value, or leave the key out.")
     return value
+
+
+def _use(value: object) -> object:
+    """What a scorer is named by; in Python a scorer or a function may stand there itself."""
+    return value if callable(value) else checked_text(value)
+
+
+def _scorer(value: object) -> object:
+    """A scorer that is named alone is one with nothing but a name."""
+    if isinstance(value, Mapping | ScorerEntry):
+        return cast("object", value)
+    return {"use": _use(value)}
+
+
+def _arguments(value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{value!r} is not a mapping. Write the arguments by name, such as {{limit: 10}}.")
+    return {checked_text(key): item for key, item in cast("Mapping[object, object]", value).items()}
 
 
 def _refuse(_: object) -> NoReturn:
@@ -73,6 +102,9 @@ Texts = Annotated[list[Text], _by(checked_items)]
 Share = Annotated[float, _by(share), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
 Seconds = Annotated[float, _by(seconds), WithJsonSchema({"type": "number", "minimum": 0})]
 PositiveSeconds = Annotated[float, _by(positive_seconds), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
+Number = Annotated[float, _by(number), WithJsonSchema({"type": "number"})]
+Use = Annotated[Any, _by(_use), WithJsonSchema({"type": "string", "pattern": r"\S"})]
+Arguments = Annotated[dict[str, Any], _by(_arguments), WithJsonSchema({"type": "object"})]
 Dollars = Annotated[float, _by(dollars), WithJsonSchema({"type": "number", "minimum": 0})]
 Amount = Annotated[int, _by(amount), WithJsonSchema({"type": "integer", "minimum": 1})]
 AmountOrNone = Annotated[int, _by(amount_or_none), WithJsonSchema({"type": "integer", "minimum": 0})]
@@ -143,6 +175,23 @@ class ExpectationsEntry(Entry):
     model: Said[Text] = None
 
 
+class ScorerEntry(Entry):
+    """A scorer: where it is found, and what the rules say of it."""
+
+    # `with` is no name in Python; under another name it must not be taken.
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=None, populate_by_name=False)
+
+    use: Use
+    arguments: Said[Arguments] = Field(default=None, alias=WITH)
+    name: Said[Text] = None
+    threshold: Said[Number] = None
+    sample: Said[Share] = None
+    severity: Said[SeverityWord] = None
+
+
+Scorers = Annotated[list[Annotated[ScorerEntry, _by(_scorer)]], _by(checked_items)]
+
+
 class AgentEntry(Entry):
     """The rules of one agent, or of every agent."""
 
@@ -150,7 +199,7 @@ class AgentEntry(Entry):
     calls: Said[CallsEntry] = None
     expectations: Said[ExpectationsEntry] = None
     severity: Said[SeverityWord] = None
-    scorers: Later = None
+    scorers: Said[Scorers] = None
     where: Later = None
 
 
@@ -170,17 +219,21 @@ class RulesFile(Entry):
             if _lines(entry) and not (model or _model(entry) or _model(everyone)):
                 yield name
 
-    def rules(self, source: str | None) -> Rules:
-        """The plain values. It takes a file without :meth:`unjudged` agents."""
+    def rules(self, source: str | None, scorers: Mapping[str, tuple[ScorerRule, ...]]) -> Rules:
+        """The plain values. It takes a file without :meth:`unjudged` agents, and the scorers that it names."""
         agents = dict(self.agents or {})
         judge = JudgeRules(**self.judge.said()) if self.judge else JudgeRules()
         everyone = agents.pop(EVERYONE, None)
         base = everyone or AgentEntry()
         model = _model(base) or judge.model
+        shared = scorers.get(EVERYONE, ())
         return Rules(
-            everyone=_frozen(EVERYONE, everyone, model) if everyone else None,
-            alone={name: _frozen(name, entry, model) for name, entry in agents.items()},
-            joined={name: _frozen(name, _joined(base, entry), model) for name, entry in agents.items()},
+            everyone=_frozen(EVERYONE, everyone, model, shared) if everyone else None,
+            alone={name: _frozen(name, entry, model, scorers.get(name, ())) for name, entry in agents.items()},
+            joined={
+                name: _frozen(name, _joined(base, entry), model, joined_scorers(shared, scorers.get(name, ())))
+                for name, entry in agents.items()
+            },
             judge=judge,
             settings=Settings(**self.settings.said()) if self.settings else Settings(),
             source=source,
@@ -191,9 +244,14 @@ _AnyEntry = TypeVar("_AnyEntry", bound=Entry)
 
 
 def _joined(base: _AnyEntry, entry: _AnyEntry) -> _AnyEntry:
-    """Both entries in one: lists are joined, each item once; of single values, those of ``entry`` win."""
+    """Both entries in one: lists are joined, each item once; of single values, those of ``entry`` win.
+
+    Scorers are joined once they are found, by their names.
+    """
     values = base.said()
     for name, value in entry.said().items():
+        if name == "scorers":
+            continue
         values[name] = _join(values.get(name), value)
     return entry.model_copy(update=values)
 
@@ -206,13 +264,14 @@ def _join(base: Any, value: Any) -> Any:
     return value
 
 
-def _frozen(name: str, entry: AgentEntry, model: str | None) -> AgentRules:
+def _frozen(name: str, entry: AgentEntry, model: str | None, scorers: tuple[ScorerRule, ...]) -> AgentRules:
     return AgentRules(
         agent=name,
         purpose=entry.purpose,
         calls=ExpectedCalls(**entry.calls.said()) if entry.calls else None,
         expectations=_expectations(entry.expectations, model) if entry.expectations else None,
         severity=entry.severity,
+        scorers=scorers,
     )
 
 
@@ -237,10 +296,16 @@ _SHAPES: Final[dict[tuple[str, ...], type[Entry]]] = {
     ("agents", "*"): AgentEntry,
     ("agents", "*", "calls"): CallsEntry,
     ("agents", "*", "expectations"): ExpectationsEntry,
+    ("agents", "*", "scorers", "*"): ScorerEntry,
 }
 
 
 def keys_at(path: tuple[object, ...]) -> list[str]:
     """The snake_case keys that may stand in the mapping at this place; none where any key may."""
-    shape = _SHAPES.get(tuple("*" if i == 1 and path[0] == "agents" else str(part) for i, part in enumerate(path)))
-    return [name for name in shape.model_fields if name not in LATER_KEYS] if shape else []
+    shape = _SHAPES.get(tuple("*" if i in {1, 3} and path[0] == "agents" else str(part) for i, part in enumerate(path)))
+    return [spelled(name) for name in shape.model_fields if name not in LATER_KEYS] if shape else []
+
+
+def spelled(name: str) -> str:
+    """A key as the file has it."""
+    return WITH if name == "arguments" else name

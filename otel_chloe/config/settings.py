@@ -74,6 +74,13 @@ def share(value: object, key: str = "") -> float:
     return _number(value, key, "a number from 0 to 1", high=1)
 
 
+def number(value: object, key: str = "") -> float:
+    """The value, if it is a finite number."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return value
+    raise ConfigError(_wrong(value, key, "a number, such as 0.8"))
+
+
 def dollars(value: object, key: str = "") -> float:
     """The value, if it is an amount of 0 or more."""
     return _number(value, key, "an amount in US dollars, 0 or more")

@@ -50,10 +50,15 @@ def looks_like_json(value: str) -> bool:
     return start in ('{"', "[{", '["', "[[") and value.lstrip()[1:2] != "'"
 
 
+_NO_MAPPINGS: Final = frozenset({str, type(None), list})
+
+
 def mapping(value: Any) -> Mapping[str, Any] | None:
     """The value as a mapping with text keys, else None."""
     if value.__class__ is dict:  # nearly always, and far quicker to ask
         return value
+    if value.__class__ in _NO_MAPPINGS:
+        return None
     return value if isinstance(value, Mapping) else None  # pyright: ignore[reportUnknownVariableType]
 
 

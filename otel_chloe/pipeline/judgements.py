@@ -5,42 +5,27 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from sys import getsizeof
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from otel_chloe.config import Rules
 from otel_chloe.judge.ask import Complete, Judge
 from otel_chloe.judge.gateway import Gateway
 from otel_chloe.mark import JudgeCall, Mark, Outcome, Unscored
+from otel_chloe.pipeline.answered import SAMPLED_OUT, Answered, AnyDue, Asked
 from otel_chloe.pipeline.judging import Desk, DeskLimits, Job, JudgeThread, Price
 from otel_chloe.pipeline.judging.sampling import sampled
 from otel_chloe.run import Run
 from otel_chloe.scorers import EXPECTATIONS, Due, due
 from otel_chloe.sinks import Origin
 
-SAMPLED_OUT: Final = "sampled_out"
+if TYPE_CHECKING:
+    from otel_chloe.scorers.own import Own
+
 _OBJECT: Final = 64
 """Bytes that any value takes that is no text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What came of a judgement."""
-
-    due: Due
-    origin: Origin | None
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A due judgement and where its run's evaluation spans go."""
-
-    due: Due
-    origin: Origin | None
 
 
 class Judgements:
@@ -66,30 +51,48 @@ class Judgements:
         self._complete = complete
         self._back = back
         self._thread = JudgeThread(self._desk)
-        self._share = max((each.sample for each in rules.expectations), default=1.0)
+        self._judges = rules.own_judges
+        self._shares: dict[str, float] = {}
+        for each in rules.scorers if self._judges else ():
+            if each.scorer in self._judges:
+                self._shares[each.scorer.name] = max(each.sample, self._shares.get(each.scorer.name, 0.0))
+        if rules.judged or not self._judges:
+            self._shares[EXPECTATIONS] = max((each.sample for each in rules.expectations), default=1.0)
+        self._gateways: dict[int, Gateway] = {}
         self._ready = False
 
     def expect(self, trace_ids: Iterable[int]) -> None:
         """Gets ready where a run of these traces may be judged: at the interpreter's exit nothing can be started."""
-        if self._ready or not any(sampled(f"{each:032x}", EXPECTATIONS, self._share) for each in trace_ids):
+        if self._ready or not any(self._may_judge(f"{each:032x}") for each in trace_ids):
             return
         self._ready = True
         with suppress(RuntimeError):  # the first run to be judged says so
             loop = self._thread.start()
-            if self._complete is None:
+            if self._needs_child():
                 loop.call_soon_threadsafe(_prepare)
 
+    def _may_judge(self, trace_id: str) -> bool:
+        return any(sampled(trace_id, name, share) for name, share in self._shares.items())
+
+    def _needs_child(self) -> bool:
+        """Whether litellm is to be asked by anybody."""
+        if self._complete is not None:
+            return False
+        return EXPECTATIONS in self._shares or any(each.complete is None for each in self._judges)
+
     def begin(
-        self, run: Run, origin: Origin | None, scored: Iterable[tuple[Run, Outcome]]
+        self, run: Run, origin: Origin | None, scored: Iterable[tuple[Run, Outcome]], own: Iterable[Own] = ()
     ) -> tuple[list[tuple[Run, Outcome]], list[Run]]:
         """Has judged what is due of a closed run: gives the outcomes of what is not judged, and the runs that are.
 
-        ``scored`` are the outcomes that it has already: of a run whose ``calls`` failed nothing is sampled out.
+        ``own`` are the user's own scorers that are due. ``scored`` are the outcomes that the run has already: where its
+        ``calls`` failed, nothing is sampled out.
         """
         failed = {id(of) for of, outcome in scored if isinstance(outcome, Mark) and outcome.passed is False}
         refused: list[tuple[Run, Outcome]] = []
         begun: list[Run] = []
-        for each in due(run, self._rules):
+        judged: list[AnyDue] = [*due(run, self._rules), *(each for each in own if each.model)]
+        for each in judged:
             outcome = self._offered(each, origin, keep=id(each.run) in failed)
             if outcome is None:
                 begun.append(each.run)
@@ -123,17 +126,26 @@ class Judgements:
 
     # --- on the judge's thread ---------------------------------------------------------------------------------------
 
-    def _offered(self, each: Due, origin: Origin | None, *, keep: bool) -> Unscored | None:
-        share = 1.0 if keep else each.expectations.sample
-        if not each.run.sampled or not sampled(each.trace_id, EXPECTATIONS, share):
-            return Unscored("not in the sample of runs that are judged", error=SAMPLED_OUT)
+    def _offered(self, each: AnyDue, origin: Origin | None, *, keep: bool) -> Unscored | None:
+        share = 1.0 if keep else each.sample
+        if not each.run.sampled or not sampled(each.trace_id, each.name, share):
+            return Unscored("not in the sample of runs that are judged", name=each.name, error=SAMPLED_OUT)
         job = Job(
             what=Asked(each, origin),
-            name=EXPECTATIONS,
-            model=each.expectations.model or "",
+            name=each.name,
+            model=each.model,
             size=size_of(each.run),
+            judge=None if isinstance(each, Due) else self._own_judge(each.rule.scorer),
         )
         return self._thread.offer(job)
+
+    def _own_judge(self, scorer: Any) -> Callable[[], Judge] | None:
+        """The scorer's own way to its model, where it has one: it wins over everybody's."""
+        complete = cast("Complete | None", scorer.complete)
+        if complete is None:
+            return None
+        gateway = self._gateways.setdefault(id(scorer), Gateway(complete))
+        return lambda: gateway
 
     def _desk(self) -> Desk:
         judge = self._rules.judge
@@ -158,25 +170,27 @@ class Judgements:
 
         return shared_judge()
 
-    async def _score(self, job: Job, judge: Judge) -> Outcome:
+    async def _score(self, job: Job, judge: Judge) -> list[Outcome]:
         from otel_chloe.judge.expectations import judged
         from otel_chloe.judge.redact import Redactor
+        from otel_chloe.judge.scorer import judge_outcomes
 
-        asked: Asked = job.what
-        return await judged(
-            asked.due.run,
-            asked.due.expectations,
-            purpose=asked.due.rules.purpose,
-            judge=judge,
-            nonce=secrets.token_hex(8),
-            clock=asyncio.get_running_loop().time,
-            redactor=Redactor(self._redact),
-            timeout_s=self._rules.judge.timeout_s,
-        )
+        each = cast("Asked", job.what).due
+        asking: Any = {
+            "judge": judge,
+            "nonce": secrets.token_hex(8),
+            "clock": asyncio.get_running_loop().time,
+            "redactor": Redactor(self._redact),
+            "timeout_s": self._rules.judge.timeout_s,
+        }
+        if isinstance(each, Due):
+            return [await judged(each.run, each.expectations, purpose=each.rules.purpose, **asking)]
+        scorer: Any = each.rule.scorer
+        return await judge_outcomes(scorer, each.context, alone=each.alone, **asking)
 
-    def _done(self, job: Job, outcome: Outcome) -> None:
+    def _done(self, job: Job, outcomes: Sequence[Outcome]) -> None:
         asked: Asked = job.what
-        self._back(Answered(asked.due, asked.origin, asked.due.stamped(outcome)))
+        self._back(Answered(asked.due, asked.origin, [asked.due.stamped(each) for each in outcomes]))
 
 
 def _prepare() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from otel_chloe.health import Health
 from otel_chloe.mark import JudgeCall, Outcome, Violation
 from otel_chloe.part import Part
 from otel_chloe.pipeline.forks import ForkGuard
-from otel_chloe.pipeline.work import Work
+from otel_chloe.pipeline.work import Elsewhere, Together, Work
 from otel_chloe.pipeline.worker import Worker
 from otel_chloe.record import Record
 from otel_chloe.run import Run
@@ -23,7 +24,10 @@ from otel_chloe.sinks import Sinks, Watched
 
 if TYPE_CHECKING:
     from otel_chloe.judge.ask import Complete
-    from otel_chloe.pipeline.judgements import Answered, Judgements
+    from otel_chloe.pipeline.answered import Answered
+    from otel_chloe.pipeline.judgements import Judgements
+    from otel_chloe.pipeline.own import OwnScorers
+    from otel_chloe.scorers.own import Own
 
 LAST_RUNS: Final = 200
 """Runs whose names and gaps are remembered, for `doctor()`."""
@@ -78,7 +82,7 @@ class Holder(Protocol):
 
     def scored(self, tree: Tree, found: Iterable[tuple[Run, Outcome]], due: Sequence[Run]) -> None: ...
 
-    def answered(self, run: Run, outcome: Outcome) -> None: ...
+    def answered(self, run: Run, outcomes: Sequence[Outcome]) -> None: ...
 
     def late(self, now: float) -> bool: ...
 
@@ -116,9 +120,12 @@ class Pipeline:
         self.health = Health(monotonic)
         self.assembler = RunAssembler(_limits(settings), describe, expand, self.health.count)
         self._judgements = self._judges(complete, redact)
+        self.own = self._own_scorers()
         self._on_mark = on_mark
         self.holders: list[Holder] = []
-        work: Work[Item] = Work(self._take, self._tick, self._close, self._forked, self._judgements)
+        parts: list[Elsewhere] = [each for each in (self._judgements, self.own and self.own.threads) if each]
+        elsewhere = Together(parts, monotonic) if parts else None
+        work: Work[Item] = Work(self._take, self._tick, self._close, self._forked, elsewhere)
         self.worker: Worker[Item] = Worker(work, self.health, clock=monotonic, shutdown_s=settings.shutdown_s)
         self._sinks = sinks(self.health, self.worker.register_exit)
         self._forks = ForkGuard()
@@ -126,16 +133,24 @@ class Pipeline:
         self._sleeps_at: float | None = None
         self._seen = False
         self.last_runs: deque[Glance] = deque(maxlen=LAST_RUNS)
+        self._glances: dict[Glance, Glance] = {}
 
     def _judges(self, complete: Complete | None, redact: Callable[[str], str] | None) -> Judgements | None:
-        if not self.rules.judged and self.rules.judge.model is None:
+        if not self.rules.judged and self.rules.judge.model is None and not self.rules.own_judges:
             return None  # with a model lines may come with a run
         from otel_chloe.pipeline.judgements import Judgements  # with asyncio: only for who has lines to judge
 
-        def back(item: Answered | JudgeCall) -> None:  # the worker is made later
-            self.worker.hand_over(item)
+        return Judgements(self.rules, complete, self._back, redact=redact)
 
-        return Judgements(self.rules, complete, back, redact=redact)
+    def _own_scorers(self) -> OwnScorers | None:
+        if not self.rules.scorers:
+            return None
+        from otel_chloe.pipeline.own import OwnScorers  # with the kit: only for who has scorers of their own
+
+        return OwnScorers(self.rules, self.health, self._back)
+
+    def _back(self, item: Answered | JudgeCall) -> None:  # the worker is made later
+        self.worker.hand_over(item)
 
     # --- called by hooks ---------------------------------------------------------------------------------------------
 
@@ -169,20 +184,23 @@ class Pipeline:
             with self._forks.held():
                 self._sinks.judge_called(item)
         else:
-            run = item.due.run
+            run = item.run
+            found = [(run, outcome) for outcome in item.outcomes]
             with self._forks.held():
-                self._sinks.emit(run, [(run, item.outcome)], origin=item.origin, completed=False)
+                self._sinks.emit(run, found, origin=item.origin, completed=False)
                 for holder in self.holders:
-                    holder.answered(run, item.outcome)
-            self._tell(run, item.outcome)
+                    holder.answered(run, item.outcomes)
+            for outcome in item.outcomes:
+                self._tell(run, outcome)
 
     def _tick(self, now: float) -> float | None:
         if self._judgements is not None:
             self._judgements.expect([tree.trace_id for tree in self.assembler.trees.copy().values()])
+        again = self._scorers_due(now) if self.own is not None else None
         self._emit(self.assembler.due(now, time_ns()))
         self._publish()
         holding = [holder for holder in self.holders if holder.late(now)]
-        if holding or self.assembler.open_runs or self._sleeps_at is None:
+        if holding or again is not None or self.assembler.open_runs or self._sleeps_at is None:
             self._sleeps_at = now + LINGER_S
         elif now >= self._sleeps_at:
             self.awake = False
@@ -190,7 +208,15 @@ class Pipeline:
                 self._sleeps_at = None
                 return None
             self.awake = True
-        return self.assembler.next_due(now)
+        return min(again if again is not None else math.inf, self.assembler.next_due(now))
+
+    def _scorers_due(self, now: float) -> float | None:
+        """Gives up scorers that take too long. When to look again; None where none is at work."""
+        if self.own is None:
+            return None
+        if self.assembler.open_runs:
+            self.own.expect()
+        return self.own.threads.overdue(now)
 
     def _close(self, everything: bool) -> None:  # noqa: FBT001 - the worker's own call
         now_ns = time_ns()
@@ -206,6 +232,8 @@ class Pipeline:
         self.assembler.forget()
         if self._judgements is not None:
             self._judgements.forked()
+        if self.own is not None:
+            self.own.forked()
         for holder in self.holders:
             holder.forked()
         self.awake = False
@@ -217,11 +245,9 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         begun: list[Run] = []
         try:
-            self.last_runs.append(glance(closed.run))
+            self._remember(glance(closed.run))
             found = outcomes(closed.run, self.rules, judging=self._judgements is not None)
-            if self._judgements is not None:
-                refused, begun = self._judgements.begin(closed.run, closed.tree.origin, found)
-                found += refused
+            begun = self._begin(closed, found)
             with self._forks.held():
                 self._sinks.emit(closed.run, found, origin=closed.tree.origin)
                 for holder in self.holders:
@@ -231,6 +257,28 @@ class Pipeline:
             return
         for run, outcome in found:
             self._tell(run, outcome)
+
+    def _begin(self, closed: Closed, found: list[tuple[Run, Outcome]]) -> list[Run]:
+        """Has judges and the user's own scorers score a run: adds what is there, gives the runs that wait for more."""
+        run, origin = closed.run, closed.tree.origin
+        begun: list[Run] = []
+        own: Sequence[Own] = ()
+        there: list[tuple[Run, Outcome]] = []
+        if self.own is not None:
+            own = self.own.due(run)
+            there, begun = self.own.begin(run, own, origin)
+        if self._judgements is not None:
+            refused, judged = self._judgements.begin(run, origin, found, own)
+            found += refused
+            begun += judged
+        found += there
+        return begun
+
+    def _remember(self, shown: Glance) -> None:
+        """Keeps what a run has shown, in one copy where many show the same."""
+        if len(self._glances) >= LAST_RUNS:
+            self._glances.clear()
+        self.last_runs.append(self._glances.setdefault(shown, shown))
 
     def _tell(self, run: Run, outcome: Outcome) -> None:
         if self._on_mark is None:
@@ -287,4 +335,5 @@ def _watched(agent: str, rules: AgentRules | None) -> Watched:
         if expected is not None
         else []
     )
-    return Watched(agent, tuple(rules.digests), tuple(violations), rules.severity)
+    names = dict.fromkeys([*rules.digests, *(each.scorer.name for each in rules.scorers)])
+    return Watched(agent, tuple(names), tuple(violations), rules.severity)

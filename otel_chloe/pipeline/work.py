@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -27,6 +27,32 @@ class Elsewhere(Protocol):
     def close(self) -> None:
         """Takes nothing more, in this process."""
         ...
+
+
+class Together:
+    """Several that do work elsewhere, as one.
+
+    Args:
+        parts: Those that are there.
+        clock: The time, in seconds.
+    """
+
+    def __init__(self, parts: Sequence[Elsewhere], clock: Callable[[], float]) -> None:
+        self._parts = parts
+        self._clock = clock
+
+    def wait(self, timeout_s: float) -> bool:
+        until = self._clock() + timeout_s
+        return all(part.wait(max(0.0, until - self._clock())) for part in self._parts)
+
+    def give_up(self, timeout_s: float) -> None:
+        until = self._clock() + timeout_s
+        for part in self._parts:
+            part.give_up(max(0.0, until - self._clock()))
+
+    def close(self) -> None:
+        for part in self._parts:
+            part.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,8 +115,8 @@ class HoldProcessor(SpanProcessor):
         return held
 
     def _tree_of(self, span: ReadableSpan) -> Tree | None:
-        """The tree of a span that has ended and that marks of a judge will stand on, as far as can be told."""
-        if not self._pipeline.rules.judged or span.context is None:
+        """The tree of a span that has ended and that later marks will stand on, as far as can be told."""
+        if span.context is None or not (self._pipeline.rules.judged or self._pipeline.own):
             return None
         tree = self._pipeline.assembler.trees.get(span.context.span_id)
         return tree if tree is not None and tree.ours else None
@@ -135,12 +135,12 @@ class HoldProcessor(SpanProcessor):
         here = [(span_id, held) for span_id, held in list(self._held.items()) if held.tree is tree]
         self._release([span_id for span_id, held in here if held.waiting == 0 or (tree.closed and not held.waiting)])
 
-    def answered(self, run: Run, outcome: Outcome) -> None:
-        """A judgement is done."""
+    def answered(self, run: Run, outcomes: Sequence[Outcome]) -> None:
+        """A scorer has answered."""
         held = self._of(run)
         if held is None:
             return
-        held.outcomes.append(outcome)
+        held.outcomes += outcomes
         held.waiting = (held.waiting or 1) - 1
         if not held.waiting:
             self._release([int(run.mark_span_id or "0", 16)])

@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext, SpanKind, TracerProvider
 
 from otel_chloe.assembly import Tree
-from otel_chloe.config import Rules, load_rules
+from otel_chloe.config import Rules, ScorerRule, load_rules
 from otel_chloe.config.settings import positive_seconds
 from otel_chloe.config.table import chosen as settings_that_hold
 from otel_chloe.conventions import (
@@ -36,7 +36,6 @@ from otel_chloe.conventions import (
     slim,
     usual,
 )
-from otel_chloe.errors import ConfigError
 from otel_chloe.health import Health
 from otel_chloe.judge.ask import Complete
 from otel_chloe.names import short_name
@@ -64,7 +63,7 @@ class ScoringSpanProcessor(SpanProcessor):
     Args:
         rules: The rules file's path, a mapping of the same shape, or ``Rules``. None takes the path from the variable
             ``OTEL_CHLOE_RULES``; where that is not set, runs are rebuilt and counted, and nothing is scored.
-        scorers: Not in this version.
+        scorers: Scorers of your own for every agent's runs: functions, ``Scorer.code`` and ``Scorer.llm_judge``.
         complete: A way of your own to the judge's model, ``complete(model, messages) -> str``, sync or async; None
             for litellm in a process of its own.
         redact: A function of your own that gets each text of a run, already redacted, before the judge sees it, and
@@ -91,8 +90,8 @@ class ScoringSpanProcessor(SpanProcessor):
         logger_provider: LoggerProvider | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        _refuse(scorers=scorers)
-        self._rules = load_rules(rules)
+        self._given = load_rules(rules)
+        self._rules = self._given.with_scorers(_scorer_rules(scorers)) if scorers else self._given
         chosen = settings_that_hold(self._rules.settings, settings)
 
         def sinks(health: Health, on_provider: Callable[[], None]) -> Sinks:
@@ -116,7 +115,9 @@ class ScoringSpanProcessor(SpanProcessor):
         self._recorded = self._assembler.recorded
         self._forbidden = _forbidden_names(self._rules)
         self._harmless: set[str | None] = set()
-        self._marks = SpanMarks(self._rules, chosen, self._assembler, self._pipeline.health, self._guard)
+        self._marks = SpanMarks(
+            self._rules, chosen, self._assembler, self._pipeline.health, self._guard, self._pipeline.own
+        )
         self._names_agents = bool(self._rules.agents)
         self._scores = self._rules.everyone is not None or self._names_agents
         self._origin: Origin | None = None
@@ -271,7 +272,7 @@ class ScoringSpanProcessor(SpanProcessor):
         """The last resort, for a root that takes no hook: marks so far, at the end of each tool."""
         root = tree.open.get(tree.root_id)
         if root is not None:
-            self._marks.write(root, tree)
+            self._marks.write(root, tree, live=True)
 
     def _guard(self, where: str, error: Exception) -> None:
         self._pipeline.health.failed(where, error)
@@ -302,8 +303,8 @@ class ScoringSpanProcessor(SpanProcessor):
 
     @property
     def rules(self) -> Rules:
-        """The rules that runs are scored by."""
-        return self._rules
+        """The rules as they were given, without the scorers that were given beside them."""
+        return self._given
 
     @property
     def last_runs(self) -> list[Glance]:
@@ -315,10 +316,10 @@ class ScoringSpanProcessor(SpanProcessor):
         return self._pipeline.stats()
 
 
-def _refuse(**given: object) -> None:
-    for name, value in given.items():
-        if value:
-            raise ConfigError(f"{name} is not in this version. Leave it out; calls needs only rules.")
+def _scorer_rules(scorers: Sequence[object]) -> tuple[ScorerRule, ...]:
+    from otel_chloe.kit import as_scorers  # only for who has scorers of their own
+
+    return tuple(ScorerRule(scorer=each) for each in as_scorers(scorers))
 
 
 def _forbidden_names(rules: Rules) -> frozenset[str]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from time import time_ns
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.sdk.trace import Span
 
 from otel_chloe.assembly import RunAssembler, Tree, plain_calls
-from otel_chloe.config import Rules, Settings
+from otel_chloe.config import AgentRules, Rules, Settings
 from otel_chloe.conventions import AGENT_NAME, PLACEHOLDER_NAMES, plain, read
 from otel_chloe.health import Health
 from otel_chloe.names import short_name
@@ -22,6 +22,9 @@ from otel_chloe.run import Run
 from otel_chloe.scorers import calls, kept, outcomes_under, rules_of, used_names
 from otel_chloe.semconv import CHLOE_EXPECTED, CHLOE_PASSED
 from otel_chloe.sinks import Value, calls_kept, mark_attributes
+
+if TYPE_CHECKING:
+    from otel_chloe.pipeline.own import OwnScorers
 
 NO_ROOM: Final = "no_room_on_span"
 BUSY: Final = "span_busy"
@@ -41,7 +44,7 @@ MOST_DEPTH: Final = 64
 class SpanMarks:
     """Scores the run that hangs on a span when the span ends, as far as it is known, and writes its marks on it."""
 
-    __slots__ = ("_assembler", "_health", "_reasons", "_rules", "_ways", "failed")
+    __slots__ = ("_assembler", "_health", "_own", "_reasons", "_rules", "_ways", "failed")
 
     def __init__(
         self,
@@ -50,12 +53,14 @@ class SpanMarks:
         assembler: RunAssembler,
         health: Health,
         failed: Callable[[str, Exception], None],
+        own: OwnScorers | None = None,
     ) -> None:
         self._rules = rules
         self._reasons = settings.reasons
         self._assembler = assembler
         self._health = health
         self.failed = failed
+        self._own = own
         self._ways: dict[tuple[str, ...], dict[str, Value] | None] = {}
 
     def hook(self, span: Span, tree: Tree) -> None:
@@ -78,8 +83,8 @@ class SpanMarks:
                 self.hook(span, tree)
             parent_id = span.parent.span_id if span.parent is not None else None
 
-    def write(self, span: Span, tree: Tree) -> None:
-        """Write the marks of the span's run on the span."""
+    def write(self, span: Span, tree: Tree, *, live: bool = False) -> None:
+        """Write the marks of the span's run on the span; ``live``: it goes on, and is not ending."""
         if tree.closed or not span.is_recording():
             return
         store: Any = getattr(span, "_attributes", None)
@@ -89,7 +94,7 @@ class SpanMarks:
             known = plain(span.attributes)  # else the public way is taken
         attributes = self._plain(span, tree, known) if tree.plain_root else None
         if attributes is None:
-            attributes = self._whole(span, tree)
+            attributes = self._whole(span, tree, live=live)
         if not attributes:
             return
         self._put(span, store, known, attributes)
@@ -165,7 +170,7 @@ class SpanMarks:
     def _broken(self, tree: Tree, agent: str) -> dict[str, Value] | None:
         """The attributes of a plain run that may break a rule: its calls suffice, and no message is read for them."""
         held = self._rules.for_run(agent)
-        if held is None or held.calls is None or (held.expectations is not None and not held.expectations.has_lines):
+        if held is None or held.calls is None or _takes_more(held):
             return None
         made = self._assembler.calls_at(tree, agent, held.calls.at_most_once)
         if made is None:
@@ -177,14 +182,14 @@ class SpanMarks:
         held = self._rules.for_run(agent)
         if held is None:
             return {}
-        if held.calls is None or (held.expectations is not None and not held.expectations.has_lines):
+        if held.calls is None or _takes_more(held):
             return None
         short = [short_name(name) for name in names]
         if not kept(held.calls, short if short == names else short + names):
             return None
         return calls_kept(used_names(short) if self._reasons else None)
 
-    def _whole(self, span: Span, tree: Tree) -> dict[str, Value]:
+    def _whole(self, span: Span, tree: Tree, *, live: bool) -> dict[str, Value]:
         """The attributes of any run, from all that its spans tell."""
         part = read(span)
         if part is None or (part.kind is not AGENT and part.span_id != tree.root_id):
@@ -197,4 +202,11 @@ class SpanMarks:
         held = rules_of(run, self._rules) if top else self._rules.named(run.agent)
         # What a judge is to say comes when the span is long gone.
         said = list(outcomes_under(run, held, run.trace_id, judging=True))
+        if self._own is not None and not live:
+            said += self._own.at_end(run, held)
         return mark_attributes(said, reasons=self._reasons)[0] if said else {}
+
+
+def _takes_more(held: AgentRules) -> bool:
+    """Whether a mark beside that of ``calls`` may stand on the span."""
+    return bool(held.scorers) or (held.expectations is not None and not held.expectations.has_lines)

@@ -31,6 +31,21 @@ class Due:
     expectations: Expectations
     trace_id: str | None
 
+    @property
+    def name(self) -> str:
+        """The scorer's name."""
+        return EXPECTATIONS
+
+    @property
+    def model(self) -> str:
+        """The model that judges."""
+        return self.expectations.model or ""
+
+    @property
+    def sample(self) -> float:
+        """The share of runs that are judged."""
+        return self.expectations.sample
+
     def stamped(self, outcome: Outcome) -> Outcome:
         """The outcome with its version, id and severity."""
         return _stamped(replace(outcome, name=EXPECTATIONS), self.run, self.rules, self.trace_id)
@@ -47,7 +62,7 @@ def outcomes(run: Run, rules: Rules, *, judging: bool = False) -> list[tuple[Run
     """
     return [
         (scored, outcome)
-        for scored, held, trace_id in _scored(run, rules)
+        for scored, held, trace_id in scored_runs(run, rules)
         for outcome in outcomes_under(scored, held, trace_id, judging=judging)
     ]
 
@@ -56,7 +71,7 @@ def due(run: Run, rules: Rules) -> list[Due]:
     """What a model is to judge of a run and its sub-runs, in the order of :func:`outcomes`."""
     return [
         Due(run=scored, rules=held, expectations=held.expectations, trace_id=trace_id)
-        for scored, held, trace_id in _scored(run, rules)
+        for scored, held, trace_id in scored_runs(run, rules)
         if _is_judged(held.expectations)
     ]
 
@@ -65,7 +80,7 @@ def _is_judged(expected: Expectations | None) -> TypeGuard[Expectations]:
     return expected is not None and expected.has_lines and expected.model is not None
 
 
-def _scored(run: Run, rules: Rules) -> Iterator[tuple[Run, AgentRules, str | None]]:
+def scored_runs(run: Run, rules: Rules) -> Iterator[tuple[Run, AgentRules, str | None]]:
     """The run and its sub-runs that are scored, each with its rules and its trace's id."""
     if (held := rules_of(run, rules)) is not None:
         yield run, held, run.trace_id

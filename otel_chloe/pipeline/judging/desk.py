@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from otel_chloe.judge.ask import Judge, Refused
@@ -46,7 +47,8 @@ class Job:
     """One judgement that is due.
 
     ``what`` is the caller's own, another object for each job; ``name`` the scorer's, ``model`` the judge's. ``size`` is
-    what it holds, in bytes, ``since`` the loop's time at which it was offered.
+    what it holds, in bytes, ``since`` the loop's time at which it was offered. ``judge`` makes who answers, where that
+    is not the judge of all.
     """
 
     what: Any
@@ -54,6 +56,7 @@ class Job:
     model: str
     size: int
     since: float = 0.0
+    judge: Callable[[], Judge] | None = None
 
 
 class _Open:
@@ -74,7 +77,7 @@ class Desk:
         limits: See :class:`DeskLimits`.
         judge: Makes who answers.
         score: Scores a job by asking that judge; Refused passes through it.
-        done: Takes each job's outcome.
+        done: Takes each job's outcomes, one at least.
         told: Takes each call of a model.
         jitter: A number from 0 to 1 by chance.
     """
@@ -83,8 +86,8 @@ class Desk:
         self,
         limits: DeskLimits,
         judge: Callable[[], Judge],
-        score: Callable[[Job, Judge], Awaitable[Outcome]],
-        done: Callable[[Job, Outcome], object],
+        score: Callable[[Job, Judge], Awaitable[Sequence[Outcome]]],
+        done: Callable[[Job, Sequence[Outcome]], object],
         told: Callable[[JudgeCall], object],
         *,
         jitter: Callable[[], float],
@@ -94,7 +97,10 @@ class Desk:
         self._done = done
         self._states: dict[str, ModelState] = {}
         budget = Budget(limits.usd_per_hour, limits.usd_per_day)
-        self._calls = Calls(judge, budget, self._state_of, told, price=limits.price, jitter=jitter)
+        self._calls_by = partial(
+            Calls, budget=budget, state_of=self._state_of, told=told, price=limits.price, jitter=jitter
+        )
+        self._calls = self._calls_by(judge)
         self._waiting: dict[str, deque[Job]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._given_up: set[asyncio.Task[None]] = set()
@@ -134,7 +140,7 @@ class Desk:
         with self._changed:
             jobs = [each.job for each in self._open.values()]
         for job in jobs:
-            self._finish(job, _unscored(job, ENDED, "deadline"))
+            self._finish(job, [_unscored(job, ENDED, "deadline")])
 
     @property
     def size(self) -> int:
@@ -157,7 +163,7 @@ class Desk:
         for model, jobs in self._waiting.items():
             state = self._state_of(model)
             while jobs and now >= jobs[0].since + self._limits.deadline_s:
-                self._finish(job := jobs.popleft(), self._too_late(job))
+                self._finish(job := jobs.popleft(), [self._too_late(job)])
             while jobs and len(self._tasks) < self._limits.concurrency and state.running < state.pace.allowed:
                 if (wait_s := state.pace.wait_s(now)) > 0:
                     self._come_back(min(now + wait_s, jobs[0].since + self._limits.deadline_s))
@@ -169,7 +175,7 @@ class Desk:
         for jobs in self._waiting.values():
             while jobs:
                 job = jobs.popleft()
-                self._finish(job, _unscored(job, "the process ended before the judge was asked", "deadline"))
+                self._finish(job, [_unscored(job, "the process ended before the judge was asked", "deadline")])
         for task in self._tasks:
             self._given_up.add(task)
             task.cancel()
@@ -197,33 +203,34 @@ class Desk:
         self.go_on()
 
     async def _judged(self, job: Job, state: ModelState) -> None:
-        outcome: Outcome = _unscored(job, ENDED, "deadline")
+        outcomes: Sequence[Outcome] = [_unscored(job, ENDED, "deadline")]
         try:
-            outcome = await self._outcome(job)
+            outcomes = await self._outcomes(job)
         finally:
             state.running -= 1
-            self._finish(job, outcome)
+            self._finish(job, outcomes)
 
-    async def _outcome(self, job: Job) -> Outcome:
+    async def _outcomes(self, job: Job) -> Sequence[Outcome]:
         left_s = job.since + self._limits.deadline_s - asyncio.get_running_loop().time()
         try:
-            return await asyncio.wait_for(self._score(job, self._calls), max(0.0, left_s))
+            judge = self._calls if job.judge is None else self._calls_by(job.judge)
+            return await asyncio.wait_for(self._score(job, judge), max(0.0, left_s))
         except Refused as refused:
-            return _unscored(job, str(refused), refused.error)
+            return [_unscored(job, str(refused), refused.error)]
         except (TimeoutError, asyncio.TimeoutError):
-            return self._too_late(job)
+            return [self._too_late(job)]
         except asyncio.CancelledError:
             if asyncio.current_task() in self._given_up:
                 raise
             # Not by us: a user's way to the model cancelled itself.
-            return Failed("the judge's call was cancelled", name=job.name, error="CancelledError")
+            return [Failed("the judge's call was cancelled", name=job.name, error="CancelledError")]
         except Exception as error:  # noqa: BLE001 - a guard: a scorer may be anybody's code, and one job is one job
-            return Failed(f"{type(error).__name__}: {error}"[:_WORST], name=job.name, error=type(error).__name__)
+            return [Failed(f"{type(error).__name__}: {error}"[:_WORST], name=job.name, error=type(error).__name__)]
 
     def _too_late(self, job: Job) -> Unscored:
         return _unscored(job, f"no judgement within {self._limits.deadline_s:g} s", "deadline")
 
-    def _finish(self, job: Job, outcome: Outcome) -> None:
+    def _finish(self, job: Job, outcomes: Sequence[Outcome]) -> None:
         key = id(job.what)
         with self._changed:
             found = self._open.get(key)
@@ -231,7 +238,7 @@ class Desk:
                 return
             found.settled = True
         try:
-            self._done(job, outcome)
+            self._done(job, outcomes)
         finally:
             with self._changed:
                 del self._open[key]
