@@ -13,7 +13,7 @@ from typing import Any, Final
 from otel_chloe.assembly.build import Builder
 from otel_chloe.assembly.finished import Finished
 from otel_chloe.assembly.forest import Forest
-from otel_chloe.assembly.loose import Loose, Released, groups_with, near, still_loose, unclaimable, unclaimed
+from otel_chloe.assembly.loose import Loose, Released, groups_with, near, parted, still_loose, unclaimed
 from otel_chloe.assembly.over import is_over, is_whole, works
 from otel_chloe.assembly.plain import calls_of, plain_run
 from otel_chloe.assembly.quick import quick_calls
@@ -336,12 +336,9 @@ class RunAssembler:
         if not tree.open and not tree.parts:
             self._drop(tree)
 
-    def _release_loose(self, *, everything: bool) -> list[Closed]:
+    def _release_loose(self, *, everything: bool) -> Iterable[Closed]:
         """Has the loose spans that no open run can claim any more stitched to runs, or counted."""
-        loose = self._loose
-        ready = loose if everything or not loose else unclaimable(loose, self.trees.copy().values())
-        if not ready:
-            return []
-        taken = {id(p) for p, _ in ready}
-        self._loose = [(p, t) for p, t in loose if id(p) not in taken]
+        if not self._loose:
+            return ()
+        ready, self._loose = parted(self._loose, None if everything else self.trees, self.limits.max_open_runs)
         return self._released.take(ready)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from otel_chloe.assembly.build import Builder
@@ -46,10 +46,16 @@ def still_loose(loose: Loose, groups: Iterable[Group]) -> Loose:
     return [(p, t) for p, t in loose if id(p) not in claimed]
 
 
-def unclaimable(loose: Loose, trees: Iterable[Tree]) -> Loose:
-    """What none of the trees that are open can claim: it was over before the first of them began."""
-    since = min((_start_of(tree.parts[0]) for tree in trees if tree.parts), default=None)
-    return [(p, t) for p, t in loose if since is None or p.end < since]
+def parted(loose: Loose, trees: dict[int, Tree] | None, most: int) -> tuple[Loose, Loose]:
+    """What none of the open trees can claim, since it was over before the first of them began, and the rest.
+
+    Where no trees are given, or more spans wait than may, none of them can.
+    """
+    asked = trees.copy().values() if trees is not None and len(loose) <= most else ()
+    since = min((_start_of(tree.parts[0]) for tree in asked if tree.parts), default=None)
+    ready = [(p, t) for p, t in loose if since is None or p.end < since]
+    taken = {id(p) for p, _ in ready}
+    return ready, [(p, t) for p, t in loose if id(p) not in taken]
 
 
 class Released:
@@ -65,30 +71,29 @@ class Released:
         )
         self._count = count
 
-    def take(self, ready: Loose) -> list[Closed]:
+    def take(self, ready: Loose) -> Iterator[Closed]:
         """Spans that are free now: gives the runs that are over with them."""
         tree_of = {id(part): tree for part, tree in ready}
         forest = Forest([part for part, _ in ready])
         found = join_traces(delimit(forest))
         over, late = stitch(self.held, found.models, found.tools, lambda part: tree_of[id(part)])
         self._count(SPANS_LATE, len(late))
-        whole = _closed(over)
+        yield from _closed(over)
         for group in found.groups:
             tree = tree_of[id(group.parts[0])]
-            whole.append(Closed(Builder(forest, group, "root_ended", complete=True).run(), tree))
-        return whole
+            yield Closed(Builder(forest, group, "root_ended", complete=True).run(), tree)
 
-    def idle(self, now: float) -> list[Closed]:
+    def idle(self, now: float) -> Iterator[Closed]:
         """The runs to which nothing came for long."""
         return _closed(self.held.idle(now))
 
-    def close(self, *, everything: bool) -> list[Closed]:
+    def close(self, *, everything: bool) -> Iterator[Closed]:
         """The runs that need no more; with ``everything`` the others too."""
         return _closed(self.held.rest() if everything else self.held.answered())
 
 
-def _closed(over: Iterable[Stitched]) -> list[Closed]:
-    return [Closed(stitched_run(each), each.origin) for each in over]
+def _closed(over: Iterable[Stitched]) -> Iterator[Closed]:
+    return (Closed(stitched_run(each), each.origin) for each in over)
 
 
 def _start_of(held: Part | Record) -> int:

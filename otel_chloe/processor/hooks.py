@@ -302,9 +302,8 @@ class ScoringSpanProcessor(SpanProcessor):
         """
         from .hold import HoldProcessor  # only for who holds
 
-        return HoldProcessor(
-            next_processor, positive_seconds(seconds, "hold: seconds"), self._pipeline, failed=self._guard
-        )
+        longest = positive_seconds(seconds, "hold: seconds")
+        return HoldProcessor(next_processor, longest, self._pipeline, failed=self._guard)
 
     def log_records(self) -> ContentLogs:
         """A processor for the LoggerProvider: it reads content that is sent as log records. ``attach`` adds it."""
