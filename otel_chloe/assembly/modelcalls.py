@@ -9,7 +9,7 @@ from typing import Any
 from otel_chloe.part import ASKS, CallRequest, CallResponse, Message, ModelFacts, Part
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ModelCall:
     """One call of a model, with the spans that tell of it."""
 
@@ -82,7 +82,7 @@ def _merged(one: ModelFacts, other: ModelFacts) -> ModelFacts:
     return ModelFacts(input=longer, output=one.output or other.output, gaps=one.gaps or other.gaps)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Asked:
     """A tool call that the messages ask for.
 

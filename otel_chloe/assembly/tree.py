@@ -106,7 +106,7 @@ NO_TREE: Final = Tree((0, 0, False, 0), None)
 NO_TREE.closed = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closed:
     """A closed run and the tree that it was cut from."""
 

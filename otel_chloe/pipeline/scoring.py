@@ -36,7 +36,7 @@ LINGER_S: Final = 60.0
 """After the last run the worker goes on looking for the next: to be woken costs that one more than all else here."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Forbidden:
     """A call of a tool that some rule forbids ended, in a run that is still open."""
 
@@ -45,7 +45,7 @@ class Forbidden:
     names: tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Full:
     """A tree went over a limit of its own."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from opentelemetry import trace
 from opentelemetry._logs import LoggerProvider
@@ -37,7 +37,6 @@ from otel_chloe.conventions import (
     usual,
 )
 from otel_chloe.health import Health
-from otel_chloe.judge.ask import Complete
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, OTHER, TOOL, Kind
 from otel_chloe.pipeline.context import ours
@@ -47,6 +46,9 @@ from otel_chloe.processor.given import forbidden_names, scorer_rules
 from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Origin, Sinks, origin_of
+
+if TYPE_CHECKING:
+    from otel_chloe.judge.ask import Complete
 
 _FOREIGN_KINDS: Final = frozenset({SpanKind.SERVER, SpanKind.PRODUCER, SpanKind.CONSUMER})
 """Kinds of spans that are of another trade where they say nothing at their start. A CLIENT may yet be a model call."""
