@@ -13,6 +13,7 @@ import yaml
 from backends import ALERTING, LOOPBACK, alertmanager, collector, free_port, get, is_scraped, prometheus, until, webhook
 from stack_agent import RULES, Agent
 
+TESTS = ("tests.yml", "tests_days.yml")
 PAGED_WITHIN_S = 20.0
 """With an export, a scrape and an evaluation each second."""
 
@@ -27,8 +28,9 @@ def test_the_rules_are_valid(needs: Callable[[str], str]):
     assert said.returncode == 0, said.stdout + said.stderr
 
 
-def test_each_alert_fires_and_stays_quiet_as_it_should(needs: Callable[[str], str]):
-    said = _checked(needs("promtool"), "test", "rules", "tests.yml")
+@pytest.mark.parametrize("tests", TESTS)
+def test_each_alert_fires_and_stays_quiet_as_it_should(needs: Callable[[str], str], tests: str):
+    said = _checked(needs("promtool"), "test", "rules", tests)
 
     assert said.returncode == 0, said.stdout + said.stderr
 
@@ -38,7 +40,8 @@ def test_every_alert_is_tested_both_ways():
     alerts = {rule["alert"] for group in groups for rule in group["rules"] if "alert" in rule}
     cases = [
         (case["alertname"], bool(case.get("exp_alerts")))
-        for test in yaml.safe_load((ALERTING / "tests.yml").read_text())["tests"]
+        for file in TESTS
+        for test in yaml.safe_load((ALERTING / file).read_text())["tests"]
         for case in test["alert_rule_test"]
     ]
 
