@@ -14,6 +14,7 @@ from span_builders import id_of
 from otel_chloe.assembly import Closed, Limits, RunAssembler, Tree
 from otel_chloe.conventions import FOREIGN_KEYS, expand, is_silent, kind_of, read_open, slim, usual
 from otel_chloe.part import AGENT, OTHER, Kind
+from otel_chloe.processor.logs import ContentLogs
 from otel_chloe.recording.span import RecordedSpan
 from otel_chloe.run import Run
 from otel_chloe.sinks import origin_of
@@ -32,6 +33,12 @@ class Hooks(SpanProcessor):
     def _count(self, name: str, times: int) -> None:
         assert name == "spans_late"
         self.late += times
+
+    def log_records(self) -> ContentLogs:
+        return ContentLogs(self.assembler, self._count, self._failed)
+
+    def _failed(self, where: str, error: Exception) -> None:
+        raise AssertionError(where) from error
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         tree = self.assembler.tree_of.get(span.parent.span_id) if span.parent is not None else None

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from opentelemetry import trace
+from opentelemetry._logs import LogRecord
 from opentelemetry.context import Context
+from opentelemetry.sdk._logs import ReadWriteLogRecord
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from otel_chloe.recording import RecordedSpan, read_spans
+from otel_chloe.recording.logs import log_file
+from otel_chloe.recording.values import any_value, attributes_of
 
 SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
@@ -47,9 +51,15 @@ class Replay:
         for processor in processors:
             self.provider.add_span_processor(processor)
         self.live: dict[str, Span] = {}
+        self.readers = [each.log_records() for each in processors if hasattr(each, "log_records")]
+        self.logs: dict[int, list[LogRecord]] = {}
 
     def play(self, recording: Path) -> None:
-        """Play a recording: in the order of its ``.events.jsonl``, else in the order of the spans' times."""
+        """Play a recording: in the order of its ``.events.jsonl``, else in the order of the spans' times.
+
+        Log records that stand beside it are emitted at the end of their span, as instrumentations do.
+        """
+        self.logs = logs_of(recording)
         spans = {f"{s.context.span_id:016x}": s for s in read_spans(recording)}
         for what, span_id, event in events_of(recording, spans.values()):
             span = spans.get(span_id)
@@ -96,6 +106,9 @@ class Replay:
     def end(self, span: RecordedSpan) -> None:
         """Give a span the rest of what it said, and end it."""
         live = self.live[f"{span.context.span_id:016x}"]
+        for record in self.logs.get(span.context.span_id, ()):
+            for reader in self.readers:
+                reader.on_emit(ReadWriteLogRecord(record))
         live.set_attributes(dict(span.attributes))
         for event in span.events:
             live.add_event(event.name, dict(event.attributes or {}), timestamp=event.timestamp)
@@ -103,6 +116,25 @@ class Replay:
         if code is not StatusCode.UNSET:
             live.set_status(Status(code, span.status.description if code is StatusCode.ERROR else None))
         live.end(end_time=span.end_time)
+
+
+def logs_of(recording: Path) -> dict[int, list[LogRecord]]:
+    """The log records beside a recording, by the span that they name."""
+    beside = log_file(str(recording))
+    found: dict[int, list[LogRecord]] = {}
+    lines = beside.read_text("utf-8").splitlines() if beside is not None else ()
+    for line in lines:
+        for raw in json.loads(line)["resourceLogs"][0]["scopeLogs"][0]["logRecords"]:
+            record = LogRecord(
+                timestamp=int(raw.get("timeUnixNano") or raw["observedTimeUnixNano"]),
+                trace_id=int(raw["traceId"], 16),
+                span_id=int(raw["spanId"], 16),
+                event_name=raw.get("eventName"),
+                body=any_value(raw.get("body")),
+                attributes=attributes_of(raw.get("attributes")),
+            )
+            found.setdefault(record.span_id or 0, []).append(record)
+    return found
 
 
 def trace_limits(attribute_limit: int | None) -> Any:

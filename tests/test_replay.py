@@ -17,6 +17,7 @@ from otel_chloe.conventions import kind_of, read
 from otel_chloe.mark import Outcome
 from otel_chloe.part import MODEL
 from otel_chloe.recording import read_spans
+from otel_chloe.recording.logs import HeldLogs
 from otel_chloe.run import Run
 from otel_chloe.scorers import outcomes
 
@@ -29,6 +30,10 @@ CALL_TELLS = ("name", "raw_name", "arguments", "result", "ok", "error", "agent",
 
 def runs_in(recording: Path) -> list[Run]:
     parts = [part for part in map(read, read_spans(recording)) if part is not None]
+    logs = HeldLogs()
+    logs.beside(str(recording), None)
+    logs.until(max(part.end for part in parts))
+    logs.tell(parts)
     return assemble(parts)
 
 

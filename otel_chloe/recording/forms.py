@@ -67,7 +67,7 @@ class JsonForms:
     def _logs(self, value: dict[str, Any]) -> None:
         groups = first_of(value, _RESOURCE_LOGS)
         if self._problems.logs is not None and groups is not None:
-            self._problems.traces = True  # it has what is looked for
+            self._problems.traces |= self._problems.logs_suffice  # it has what is looked for
             self._problems.logs(groups)
 
 

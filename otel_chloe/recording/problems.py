@@ -28,7 +28,8 @@ class Problems:
 
     The same problem on lines that follow each other is told once, as a range. ``place`` is the number of the line or
     message being read; 0 stands for the whole recording. ``traces`` and ``other_signals`` say what was seen in it;
-    ``logs`` takes the log records of OTLP/JSON, where somebody reads them.
+    ``logs`` takes the log records of OTLP/JSON, where somebody reads them; ``logs_suffice`` says that a recording may
+    hold them alone.
     """
 
     def __init__(
@@ -38,9 +39,11 @@ class Problems:
         *,
         limit: int = MAX_PROBLEMS,
         logs: Callable[[Any], object] | None = None,
+        logs_suffice: bool = True,
     ) -> None:
         self.name = name
         self.logs = logs
+        self.logs_suffice = logs_suffice
         self.place = 0
         self.unit = "line"
         self.traces = False

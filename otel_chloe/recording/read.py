@@ -36,7 +36,7 @@ def read_spans(
         max_item_bytes: The largest line, message or document.
         logs: Is called with each list of ResourceLogs of an OTLP/JSON recording.
     """
-    yield from cast("Iterator[RecordedSpan]", _found(source, problem, max_item_bytes, _whole, logs))
+    yield from cast("Iterator[RecordedSpan]", _found(source, problem, max_item_bytes, _whole, logs, logs_suffice=True))
 
 
 def read_parts(
@@ -62,8 +62,10 @@ def _found(
     max_item_bytes: int,
     direct: Direct,
     logs: Callable[[Any], object] | None = None,
+    *,
+    logs_suffice: bool = False,
 ) -> Iterator[Found]:
-    problems = Problems(name_of(source), problem or _raise, logs=logs)
+    problems = Problems(name_of(source), problem or _raise, logs=logs, logs_suffice=logs_suffice)
     with ExitStack() as stack:
         try:
             stream, form = stack.enter_context(opened(source))
