@@ -12,7 +12,7 @@ STAMPS := $(VENV)/.stamps
 .DEFAULT_GOAL := all
 # Two installs at once would spoil one environment (make -j).
 .NOTPARALLEL:
-.PHONY: all help env local-judge demo test check format-check lint types layers format coverage bench nightly clean
+.PHONY: all help env local-judge collector stack demo test check format-check lint types layers format coverage bench nightly clean
 
 all: check test
 
@@ -20,6 +20,8 @@ help:
 	@echo 'make            check, then test'
 	@echo 'make env        everything that development needs, in $(VENV)'
 	@echo 'make local-judge  the small real model too, which some tests need'
+	@echo 'make collector  the Collector and Jaeger of the tests, built from their Go modules'
+	@echo 'make stack      an agent, the Collector, Jaeger, Prometheus and Alertmanager on this machine, until Ctrl-C'
 	@echo 'make demo       a small agent, three runs, and what a backend receives; OTLP=URL sends it there too;'
 	@echo '                JUDGE=local has a small real model judge the runs (200 MB more to install)'
 	@echo 'make test       all tests; ARGS="-k name" picks some'
@@ -41,6 +43,14 @@ local-judge: $(STAMPS)/local-judge
 ifneq ($(filter-out local,$(JUDGE)),)
 $(error JUDGE=$(JUDGE) is not known. Write JUDGE=local for a small real model, or leave it out for a script)
 endif
+
+# The Collector and Jaeger that tests send to, from their Go modules: minutes the first time, kept in ~/.cache.
+collector:
+	@sh .ci/go.sh tests/collector .
+	@sh .ci/go.sh tests/jaeger github.com/jaegertracing/jaeger/cmd/all-in-one
+
+stack: $(STAMPS)/test
+	@$(BIN)/python examples/stack/stack.py
 
 demo: $(STAMPS)/$(if $(JUDGE),local-judge,run)
 	@OTLP='$(OTLP)' JUDGE='$(JUDGE)' $(BIN)/python examples/demo.py

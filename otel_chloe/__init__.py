@@ -11,8 +11,9 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from otel_chloe.alone import ascore, expectations, score
     from otel_chloe.attachment import Attachment, attach
+    from otel_chloe.attachment.resolving import resolve
     from otel_chloe.config import Rules
-    from otel_chloe.errors import ChloeError, ConfigError, InputError
+    from otel_chloe.errors import ChloeError, ConfigError, InputError, SendError
     from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
     from otel_chloe.kit import Scorer, ScorerContext
     from otel_chloe.mark import DeferredScore, Failed, Line, Mark, Pending, Score, Unscored, Violation
@@ -41,6 +42,7 @@ __all__ = [
     "Scorer",
     "ScorerContext",
     "ScoringSpanProcessor",
+    "SendError",
     "ToolCall",
     "Unscored",
     "Violation",
@@ -50,11 +52,12 @@ __all__ = [
     "expectations",
     "expecting",
     "load_runs",
+    "resolve",
     "score",
 ]
 
 _HOMES: _typing.Final = {
-    "errors": ("ChloeError", "ConfigError", "InputError"),
+    "errors": ("ChloeError", "ConfigError", "InputError", "SendError"),
     "expected": ("ExpectedCalls", "ExpectedOutcome"),
     "kit": ("Scorer", "ScorerContext"),
     "mark": ("DeferredScore", "Failed", "Line", "Mark", "Pending", "Score", "Unscored", "Violation"),
@@ -66,6 +69,7 @@ _HOMES: _typing.Final = {
     "scorers": ("calls",),
     "alone": ("ascore", "expectations", "score"),
     "attachment": ("Attachment", "attach"),
+    "attachment.resolving": ("resolve",),
 }
 _HOME: _typing.Final = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -167,7 +167,7 @@ class _Work:
             for each in self._scorers
             for outcome in found.get(each.name) or outcomes_of(each, said[each.name], alone=self._alone)
         ]
-        return [self._with_id(outcome) for outcome in without_doubles(outcomes)]
+        return [self._with_id(outcome) for outcome in without_doubles(self._scorers, outcomes)]
 
     async def _answer(self, scorer: AnyScorer, said: object) -> list[Outcome]:
         if isinstance(scorer, JudgeScorer):

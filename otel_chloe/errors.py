@@ -2,7 +2,8 @@
 
 ChloeError
 ├── ConfigError      rules, settings or a scorer's definition are wrong; raised where they are made
-└── InputError       a file is not a recording, or a part of it is not readable
+├── InputError       a file is not a recording, or a part of it is not readable
+└── SendError        a receiver did not take what was to be sent
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ class ChloeError(Exception):
 
 class ConfigError(ChloeError, ValueError):
     """Rules, settings or a scorer's definition are wrong. The message says where, and what to write instead."""
+
+
+class SendError(ChloeError):
+    """A receiver did not take what was to be sent. The message says what."""
 
 
 class InputError(ChloeError, ValueError):

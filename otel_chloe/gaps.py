@@ -16,7 +16,7 @@ CONTENT_OFF: Final = "content_off"
 """No span of the run carries prompts, answers, arguments or results: their capture is off, or they are sent as log
 records alone."""
 CONTENT_IN_LOGS: Final = "content_in_logs"
-"""What the model was asked and answered was sent as log records, which are not read."""
+"""What the model was asked and answered was sent as log records, which were not seen."""
 NO_PROMPT: Final = "no_prompt"
 NO_OUTPUT: Final = "no_output"
 ROOT_MISSING: Final = "root_missing"

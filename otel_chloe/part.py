@@ -63,6 +63,16 @@ class Message:
     finish: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """A log record with content of a model call, as it was emitted: nothing of it is read before a run asks for it."""
+
+    name: str
+    timestamp: int
+    body: Any
+    attributes: Any
+
+
 @dataclass(slots=True, kw_only=True)
 class ToolFacts:
     """What a tool span says of its call. None: the span does not say.
@@ -81,10 +91,14 @@ class ToolFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """What a model span says. ``input`` is None where content is missing, and usually repeats the whole history."""
+    """What a model span says. ``input`` is None where content is missing, and usually repeats the whole history.
+
+    ``source`` is "event" or "log" where the output was read from one, None where it stands on the span.
+    """
 
     input: tuple[Message, ...] | None = None
     output: tuple[Message, ...] | None = None
+    source: Literal["event", "log"] | None = None
     gaps: tuple[str, ...] = ()
 
 
@@ -156,3 +170,13 @@ class Part:
     usual: bool = False
     ended: bool = True
     links: tuple[int, ...] = ()
+
+
+def tell(part: Part, logs: Sequence[LogEvent]) -> None:
+    """Give a model call what its log records say, all that there are: in the order in which they were emitted."""
+    if part.kind is not MODEL:
+        return
+    own = [event for event in part.events if not isinstance(event, LogEvent)]
+    if len(part.events) - len(own) != len(logs):
+        part.events = (*own, *sorted(logs, key=lambda log: log.timestamp))
+        part.facts = None

@@ -8,7 +8,24 @@ ones it is enough to know how long they were.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final, TypeAlias
+
+from otel_chloe.semconv import CHLOE_EXPECTED
+
+NAMED: Final[set[str]] = set()
+"""Attributes that rules name, by which they tell runs apart: see :func:`keep`."""
+KEPT: Final[set[str]] = {CHLOE_EXPECTED}
+"""Attributes that are kept of any span, be it one that no convention knows."""
+UNUSUAL: Final[set[str]] = set(KEPT)
+"""Attributes that a record does not hold: a span with one of them is kept as a part. Conventions add their own."""
+
+
+def keep(keys: Collection[str]) -> None:
+    """Keep these attributes of the spans that end from now on, in this process."""
+    for known in (NAMED, KEPT, UNUSUAL):
+        known.update(keys)
+
 
 Record: TypeAlias = list[Any] | tuple[Any, ...]
 """A model call is a list, since it may be shortened; the others are tuples.

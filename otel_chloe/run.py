@@ -68,8 +68,9 @@ class Run:
     ``tool_calls`` holds the calls of sub-agents too, in the order they started. ``trace_id`` and ``span_id``
     are lower-case hex (32 and 16 digits) of the agent span that the run is keyed by; ``mark_span_id`` is the
     span that its marks stand on, which differs after a handoff, and ``mark_trace_id`` that span's trace, which differs
-    for a run that was stitched of model calls. Times are nanoseconds since the epoch. ``inside`` is what the program
-    expects of this run alone: an :class:`~otel_chloe.inside.Inside`, or None.
+    for a run that was stitched of model calls. Times are nanoseconds since the epoch. ``resource`` has the
+    ``attributes`` of what the run ran in; ``attributes`` are those of the run's own span that rules name, and no
+    others. ``inside`` is what the program expects of this run alone: an :class:`~otel_chloe.inside.Inside`, or None.
     """
 
     agent: str | None = None
@@ -91,6 +92,7 @@ class Run:
     start_ns: int | None = None
     end_ns: int | None = None
     resource: Any = None
+    attributes: Any = None
     sampled: bool = True
     usage: Usage | None = None
     inside: Any = None

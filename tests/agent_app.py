@@ -87,6 +87,7 @@ class App:
         complete: Any = None,
         redact: Any = None,
         on_mark: Any = None,
+        scorers: Sequence[Any] = (),
         errors: int | None = 0,
         **provider_options: Any,
     ) -> None:
@@ -98,7 +99,9 @@ class App:
         self.log_exporter = InMemoryLogRecordExporter()
         self.loggers = LoggerProvider(shutdown_on_exit=False)
         self.loggers.add_log_record_processor(SimpleLogRecordProcessor(self.log_exporter))
-        self.processor = self.scoring(rules, settings=settings, complete=complete, redact=redact, on_mark=on_mark)
+        self.processor = self.scoring(
+            rules, settings=settings, complete=complete, redact=redact, on_mark=on_mark, scorers=scorers
+        )
         self.provider = TracerProvider(shutdown_on_exit=False, **provider_options)
         exporting = (BatchSpanProcessor if batch else SimpleSpanProcessor)(self.exporter)
         own = (exporting, self.processor) if exporter_first else (self.processor, exporting)

@@ -26,7 +26,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 REQUIRE_ALL = os.environ.get("CHLOE_REQUIRE_ALL") == "1"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def needs() -> Callable[[str], str]:
     """``needs("valgrind")`` gives the program's path, or skips the test with its name."""
 

@@ -189,7 +189,7 @@ def test_the_rules_that_are_off_in_the_example_are_right_too(caplog):
 
     assert not load_rules(ROOT / "examples/rules.yaml").judged
     assert rules.judge.model == "anthropic/claude-haiku-4.5"
-    expected = rules.for_run("site_doctor").expectations
+    expected = rules.joined["site_doctor"].expectations
     assert expected.outcome.should == ("says what was wrong",)
     assert expected.sample == 0.1
     assert not caplog.records

@@ -19,6 +19,7 @@ NOT_SCORERS = {
     "Due",
     "due",
     "kept",
+    "mark_id",
     "outcomes",
     "outcomes_under",
     "rules_of",

@@ -55,3 +55,26 @@ def test_the_program_prints_every_outcome():
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert [line.split()[0] for line in done.stdout.splitlines()][:2] == ["reports_temp", "covers_cities"]
+
+
+def test_the_program_that_attaches_them_prints_marks_on_the_span_and_beside_it():
+    done = program("examples/attach_scorers.py")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert lines[0] == "invoke_agent weather"
+    for said in (
+        "chloe.names_cities.score = 0.5",
+        "chloe.names_cities.passed = False",
+        "chloe.passed = False",
+        "chloe.words.score = 13.0",
+        "chloe.helpful.state = pending",
+        "evaluation names_cities",
+        "evaluation words",
+        "evaluation helpful",
+        "evaluation is_kind",
+        "score.value = 0.9",
+    ):
+        assert said in lines, done.stdout
+    assert not any(line.startswith("chloe.is_kind") for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,11 @@ def codes(run: Run) -> set[str]:
     return {gap.code for gap in run.gaps}
 
 
+def without_logs(recording: Path, elsewhere: Path) -> Path:
+    """The recording where no log records stand beside it."""
+    return Path(shutil.copy(recording, elsewhere))
+
+
 def score(run: Run, **rules: list[str]) -> float | None:
     """The score of ``calls``; None where it is Unscored."""
     told = calls(run, ExpectedCalls(**rules))
@@ -29,8 +35,8 @@ def score(run: Run, **rules: list[str]) -> float | None:
 # --- content ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_recorded_run_without_any_content_says_so_and_its_calls_are_scored() -> None:
-    (run,) = load_runs(RECORDED / "openai_sdk-otel_genai_eventonly" / "S1.otlp.jsonl")
+def test_a_recorded_run_without_any_content_says_so_and_its_calls_are_scored(tmp_path: Path) -> None:
+    (run,) = load_runs(without_logs(RECORDED / "openai_sdk-otel_genai_eventonly" / "S1.otlp.jsonl", tmp_path))
 
     assert codes(run) == {gaps.CONTENT_OFF, gaps.NO_PROMPT, gaps.NO_OUTPUT}
     assert names(run) == ["check_site", "restart_site"]
@@ -38,8 +44,8 @@ def test_a_recorded_run_without_any_content_says_so_and_its_calls_are_scored() -
     assert score(run, must_call=["delete_site"]) == 0.0
 
 
-def test_a_recorded_run_whose_prompt_went_to_logs_says_so_and_its_calls_are_scored() -> None:
-    (run,) = load_runs(RECORDED / "semantic-kernel" / "S7.otlp.jsonl")
+def test_a_recorded_run_whose_prompt_went_to_logs_says_so_and_its_calls_are_scored(tmp_path: Path) -> None:
+    (run,) = load_runs(without_logs(RECORDED / "semantic-kernel" / "S7.otlp.jsonl", tmp_path))
 
     assert gaps.CONTENT_IN_LOGS in codes(run)
     assert gaps.CONTENT_OFF not in codes(run)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tra
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from otel_chloe.mark import Mark
+from otel_chloe.processor import hold
 from otel_chloe.processor.hold import MOST_HELD
 
 ROOT = "invoke_agent site_doctor"
@@ -210,5 +214,62 @@ def test_a_span_that_comes_in_the_middle_of_a_shutdown_is_handed_on():
 
         holding._tree_of = shut_meanwhile
         app.run("check_site")
+
+        assert len(app.exported()) == 1
+
+
+class _CtrlC:
+    """Raises KeyboardInterrupt at the n-th line that this thread runs of a function of the module for hold mode."""
+
+    def __init__(self, function: str, at: int) -> None:
+        self.function, self.left, self.raised = function, at, False
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != hold.__file__ or frame.f_code.co_name != self.function:
+            return None
+        if event == "line":
+            self.left -= 1
+            if not self.left:
+                self.raised = True
+                raise KeyboardInterrupt
+        return self
+
+
+@pytest.mark.parametrize("at", range(1, 40))
+def test_ctrl_c_loses_no_span_and_hands_none_on_twice(at: int):
+    with Holding(complete=Judge(checks(True))) as app:
+        holding = app.provider._active_span_processor._span_processors[-1]
+        for _ in range(3):
+            app.run("check_site")
+        assert app.processor.force_flush(10_000)
+        release, held = holding._release, holding._held
+        for _ in range(3):
+            app.run("check_site")
+        for each in held.values():
+            each.outcomes.append(Mark(1.0, "kept"))
+        sys.settrace(interrupt := _CtrlC("marked", at))
+        try:
+            release(list(held))
+        except KeyboardInterrupt:
+            assert interrupt.raised
+        finally:
+            sys.settrace(None)
+
+        assert len(app.exported()) == 6
+        assert held == {}
+
+
+def test_ctrl_c_while_a_shutdown_waits_hands_on_what_is_held():
+    with Holding(complete=Stuck()) as app:
+        holding = app.provider._active_span_processor._span_processors[-1]
+        app.run("check_site")
+
+        def interrupted(_: float) -> bool:
+            raise KeyboardInterrupt
+
+        flush, app.processor._pipeline.flush = app.processor._pipeline.flush, interrupted
+        with pytest.raises(KeyboardInterrupt):
+            holding.shutdown()
+        app.processor._pipeline.flush = flush
 
         assert len(app.exported()) == 1

@@ -7,7 +7,6 @@ import re
 import shlex
 
 import pytest
-import yaml
 from example_programs import ROOT, blocks, load, program
 
 from otel_chloe.cli import main
@@ -152,13 +151,3 @@ def test_the_make_targets_are_there():
 
     assert told == ["demo", "test"]
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in told)
-
-
-def test_what_the_readme_says_is_refused_is_refused():
-    from otel_chloe import ConfigError, ScoringSpanProcessor
-
-    for key in ("where",):
-        with pytest.raises(ConfigError, match="not in this version"):
-            load_rules({"agents": {"a": yaml.safe_load(f"{key}: [x]")}})
-    with pytest.raises(ConfigError, match="not in this version"):
-        ScoringSpanProcessor({}, scorers=[len])

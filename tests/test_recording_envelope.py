@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recording_forms import AFTER, BEFORE
 from small_recordings import model, tool
 
+from otel_chloe.recording import read_spans
 from otel_chloe.recording.envelope import Envelopes
 from otel_chloe.recording.json_text import NotJsonError, parsed
 
@@ -77,3 +80,23 @@ def test_what_is_wrong_is_told_of_the_whole_line():
 
     with pytest.raises(NotJsonError, match=r"column 1[0-9][0-9]"):
         envelopes.parsed(request("[{]"))
+
+
+def told(lines):
+    """The spans of a recording, and what is said to be wrong with it."""
+    problems = []
+    spans = list(read_spans(io.BytesIO(b"".join(lines)), problem=lambda error: problems.append(str(error))))
+    return [(span.name, span.context, span.attributes) for span in spans], problems
+
+
+READABLE = st.sampled_from([BEFORE, AFTER, BEFORE.replace(b'"name": "before"', b'"name": 3'), BEFORE[:-9] + b"\n"])
+
+
+@given(st.lists(st.one_of(LINES, READABLE, READABLE), max_size=12), st.integers(1, 4_000))
+def test_lines_are_read_together_as_if_each_stood_alone(lines, size):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("otel_chloe.recording.lines._TOGETHER", 1)
+        alone = told(lines)
+        patch.setattr("otel_chloe.recording.lines._TOGETHER", size)
+
+        assert told(lines) == alone

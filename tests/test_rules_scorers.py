@@ -38,14 +38,16 @@ def judge_of(question, model="m"):
 
 is_kind = Scorer.llm_judge(name="is_kind", model="claude-haiku-4-5", rubric="Is it kind?", threshold=0.5)
 tone = Scorer.llm_judge(name="tone", model="m", rubric="Which?", value_type="categorical", threshold=1)
+sure = Scorer.code(lambda output: True, name="sure", value_type="boolean", threshold=0.5)
 number = 3
 _hidden = 1
 """
 
 
 @pytest.fixture
-def module(tmp_path: Path) -> str:
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a module of scorers beside the rules file. Modules are imported once, so each has its own."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
     name = f"own_scorers_{next(NUMBERS)}"
     (tmp_path / f"{name}.py").write_text(SCORERS)
     return name
@@ -71,12 +73,27 @@ def of(rules: Rules, agent: str = "a") -> list[Any]:
 
 class TestFinding:
     def test_beside_the_rules_file(self, tmp_path, module):
-        before = list(sys.path)
-
         polite, length = of(loaded(tmp_path, f"      - {module}:polite\n      - use: {module}:length"))
 
         assert [mark.score for mark in score(Run(output="Yes, please."), [polite, length])] == [1.0, 0.2]
         assert length.threshold == 0.5
+
+    def test_what_a_function_imports_later_is_found_beside_it(self, tmp_path, module):
+        before = [*sys.path]
+        (tmp_path / f"{module}_helper.py").write_text("def said(output): return output")
+        with (tmp_path / f"{module}.py").open("a") as file:
+            file.write(f"\ndef later(output):\n    from {module}_helper import said\n    return said(output)\n")
+
+        (later,) = of(loaded(tmp_path, f"      - {module}:later"))
+
+        assert [mark.value for mark in score(Run(output="o"), [later])] == ["o"]
+        assert sys.path == [*before, str(tmp_path)]
+
+    def test_a_directory_in_which_nothing_was_found_leaves_no_trace(self, tmp_path):
+        before = [*sys.path]
+
+        loaded(tmp_path, f"      - {READY}:no_loops")
+
         assert sys.path == before
 
     def test_in_the_working_directory(self, tmp_path, module, monkeypatch):
@@ -128,7 +145,7 @@ class TestWhatTheyAreGiven:
 
         assert (rule.sample, rule.severity, rule.scorer.threshold) == (0.25, "page", 1.0)
         assert (mark.name, mark.key, mark.passed) == ("few", "few", False)
-        assert rules.scorers == [rule]
+        assert rules.scorers == (rule,)
 
     def test_a_function_that_makes_a_scorer_of_its_arguments(self, tmp_path, module):
         (judge,) = of(loaded(tmp_path, f"      - {{use: '{module}:judge_of', with: {{question: 'Is it kind?'}}}}"))
@@ -217,11 +234,15 @@ class TestJoining:
 
 def test_a_threshold_that_is_for_no_score_is_warned_about(tmp_path, module, caplog):
     with caplog.at_level(logging.WARNING, "otel_chloe.config"):
-        loaded(tmp_path, f"      - {module}:polite\n      - {module}:tone")
+        loaded(tmp_path, f"      - {module}:polite\n      - {module}:tone\n      - {module}:sure")
 
     assert [record.getMessage() for record in caplog.records] == [
         (
             f"{tmp_path / 'rules.yaml'}:5:9: agents.a.scorers[1]: the threshold of tone is for nothing: "
             "its direction is none, so nothing passes or fails"
-        )
+        ),
+        (
+            f"{tmp_path / 'rules.yaml'}:6:9: agents.a.scorers[2]: the threshold of sure is for nothing: "
+            "its values are true or false, which pass or fail by themselves"
+        ),
     ]

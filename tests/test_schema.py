@@ -18,8 +18,8 @@ from otel_chloe.errors import ConfigError
 SCHEMA = rules_schema()
 WORDS = {
     "$defs", "$ref", "$schema", "additionalProperties", "allOf", "anyOf", "default", "description", "enum",
-    "exclusiveMinimum", "items", "maximum", "minimum", "pattern", "patternProperties", "properties", "required",
-    "title", "type",
+    "exclusiveMinimum", "items", "maximum", "minProperties", "minimum", "pattern", "patternProperties", "properties",
+    "required", "title", "type",
 }  # fmt: skip
 TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "boolean": bool}
 
@@ -30,6 +30,8 @@ def is_number(value: Any, *, whole: bool) -> bool:
 
 def fits_type(schema: dict[str, Any], value: Any) -> bool:
     kind = schema.get("type")
+    if isinstance(kind, list):
+        return any(fits_type({"type": each}, value) for each in kind)
     if kind in {"number", "integer"}:
         return is_number(value, whole=kind == "integer")
     return kind is None or isinstance(value, TYPES[kind])
@@ -71,6 +73,8 @@ def fits_mapping(schema: dict[str, Any], value: dict[str, Any]) -> bool:
     if set(schema) <= {"type", "description"}:
         return True  # the arguments of a scorer, which are anybody's
     assert schema["additionalProperties"] is False
+    if len(value) < schema.get("minProperties", 0):
+        return False
     if not set(schema.get("required", ())) <= set(value):
         return False
     for key, item in value.items():
@@ -105,6 +109,11 @@ CASES: list[dict[str, Any]] = [
     {"agents": {"a": {"purpose": "Keeps sites up.", "severity": "page"}}},
     {"agents": {"a": {"severity": "loud"}}},
     {"agents": {"a": {"where": {"service.name": "shop"}}}},
+    {"agents": {"a": {"where": {"service.name": None}}}},
+    {"agents": {"a": {"where": {"service.name": ["shop"], "x": 1}}}},
+    {"agents": {"a": {"where": {" ": "shop"}}}},
+    {"agents": {"a": {"where": "shop"}}},
+    {"agents": {"a": {"where": {}}}},
     {"agents": {"a": {"scorers": ["otel_chloe.scorers:tool_error_rate"]}}},
     {"agents": {"a": {"scorers": "otel_chloe.scorers:tool_error_rate"}}},
     {"agents": {"a": {"scorers": [" "]}}},

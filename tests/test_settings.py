@@ -25,6 +25,7 @@ def test_the_defaults() -> None:
         remembered_runs=10_000,
         reasons=True,
         evaluation_spans=True,
+        baggage=False,
         shutdown_s=10,
     )
 

@@ -121,10 +121,7 @@ class RunAssembler:
         return size > self._max_bytes or len(parts) > self._max_spans
 
     def calls_at(self, tree: Tree, agent: str, compared: Collection[str]) -> tuple[ToolCall, ...] | None:
-        """The calls of a tree that :func:`plain_calls` told, from its tool spans alone: no message is read.
-
-        Only the arguments of the tools in ``compared`` are.
-        """
+        """The calls of a tree that :func:`plain_calls` told; no message is read, and arguments only of ``compared``."""
 
         def call(record: Record) -> ToolCall | None:
             found = calls_of(agent, self._parts(tree, [record]))
@@ -285,10 +282,7 @@ class RunAssembler:
     def _parts(self, tree: Tree, held: Sequence[Part | Record]) -> list[Part]:
         """What is held of ended spans, as parts."""
         found = self._expand(held, tree.trace_id, getattr(tree.origin, "resource", None))
-        for part in found:
-            part.sampled = tree.sampled
-            if part.span_id == tree.root_id and not tree.orphan:
-                part.remote_parent = True
+        tree.tell(found)
         return found
 
     def _open_parts(self, tree: Tree, now_ns: int, but: int | None) -> list[Part]:
@@ -327,7 +321,7 @@ class RunAssembler:
         self.trees.pop(tree.root_id, None)
         self.traces.remove(tree)
         self._closing.pop(tree.root_id, None)
-        tree.parts, tree.newest, tree.bytes = [], None, 0
+        tree.parts, tree.logs, tree.newest, tree.bytes = [], [], None, 0
         self._over.shut_in(tree, list(tree.open))
         if of_run:
             self._over.remember(tree)

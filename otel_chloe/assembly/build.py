@@ -16,6 +16,7 @@ from otel_chloe.assembly.twins import Seen
 from otel_chloe.inside import Inside
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, CHAIN, ERROR, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.record import NAMED
 from otel_chloe.run import End, Gap, Run, ToolCall, Usage
 from otel_chloe.semconv import CHLOE_EXPECTED
 
@@ -77,6 +78,7 @@ class Builder:
             start_ns=head.start,
             end_ns=last.end if last is not None else max(p.end for p in parts),
             resource=head.resource,
+            attributes=_named(head),
             sampled=head.sampled,
             usage=_usage(self.calls),
             inside=inside,
@@ -153,7 +155,7 @@ class Builder:
         for request in left:
             started = self._started_agent(request)
             if request.answered or started is not None:
-                calls.append(message_call(request, self._asker(request, name), started))
+                calls.append(message_call(request, self._asker(request, name), started, self.seen))
                 self.gap(gaps.CALL_ONLY_IN_MESSAGE, request.request.name)
                 if request.by is not None:
                     self.made_at[id(calls[-1])] = request.by
@@ -235,6 +237,7 @@ class Builder:
             start_ns=agent.start,
             end_ns=agent.end,
             resource=agent.resource,
+            attributes=_named(agent),
             sampled=agent.sampled,
             usage=_usage([call for call in self.calls if id(call.parts[0]) in below]),
         )
@@ -256,6 +259,8 @@ class Builder:
         self._gaps_of_content(facts, prompt, output)
 
     def _gaps_of_content(self, facts: AgentFacts, prompt: str | None, output: str | None) -> None:
+        if self.calls and all(call.facts.input for call in self.calls):
+            self.found.pop(gaps.CONTENT_IN_LOGS, None)  # the logs were there
         if (self.models or self.tools) and gaps.CONTENT_IN_LOGS not in self.found and not self._shows_content(facts):
             self.gap(gaps.CONTENT_OFF)
         if prompt is None:
@@ -320,6 +325,11 @@ def _error(agent: Part | None) -> str | None:
     if agent is None or agent.status != ERROR:
         return None
     return agent.message or _text(agent.raw.get("error.type")) or "error"
+
+
+def _named(part: Part) -> dict[str, Any] | None:
+    """The attributes of a span that rules name."""
+    return ({key: part.raw[key] for key in NAMED.copy() if key in part.raw} if NAMED else None) or None
 
 
 def _usage(calls: Sequence[ModelCall]) -> Usage | None:

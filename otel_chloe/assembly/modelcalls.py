@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from otel_chloe.part import ASKS, CallRequest, CallResponse, Message, ModelFacts, Part
+from otel_chloe.run import Source
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ModelCall:
     """One call of a model, with the spans that tell of it."""
 
@@ -79,10 +80,11 @@ def stopped_to_ask(part: Part) -> bool:
 
 def _merged(one: ModelFacts, other: ModelFacts) -> ModelFacts:
     longer = other.input if len(other.input or ()) > len(one.input or ()) else one.input
-    return ModelFacts(input=longer, output=one.output or other.output, gaps=one.gaps or other.gaps)
+    told = one if one.output else other
+    return ModelFacts(input=longer, output=told.output, source=told.source, gaps=one.gaps or other.gaps)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Asked:
     """A tool call that the messages ask for.
 
@@ -95,6 +97,7 @@ class Asked:
     answered: bool = False
     agent: str | None = None
     by: Part | None = None
+    source: Source = "message"
 
 
 def asked_calls(calls: Sequence[ModelCall]) -> list[Asked]:
@@ -103,11 +106,12 @@ def asked_calls(calls: Sequence[ModelCall]) -> list[Asked]:
     ids: set[str] = set()
     for call in calls:
         agent = next((p.agent for p in call.parts if p.agent), None)
+        source: Source = call.facts.source or "message"
         for message in call.facts.output or ():
             for request in message.requests:
                 if not request.id or request.id not in ids:
                     ids.add(request.id or "")
-                    found.append(Asked(request, call.end, agent=agent, by=call.parts[0]))
+                    found.append(Asked(request, call.end, agent=agent, by=call.parts[0], source=source))
     _answer(found, calls)
     return found
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from typing import Any, Final, cast
 
 from otel_chloe.part import Message
@@ -21,6 +20,8 @@ _ASSISTANT: Final = ("assistant", "")
 
 def states(messages: Iterable[Message], state: State = START) -> list[State]:
     """The state after each of the messages, the first of them coming after ``state``."""
+    from hashlib import blake2b  # it loads OpenSSL: only where runs are stitched
+
     found: list[State] = []
     for message in messages:
         if message.role != "system":

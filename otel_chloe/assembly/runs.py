@@ -15,7 +15,7 @@ _WORK = (MODEL, TOOL, HANDOFF)
 _FRAME = (CHAIN, WORKFLOW)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Group:
     """The spans of one run: its first agent span, the agents that were handed over to, and everything below.
 
@@ -34,7 +34,7 @@ class Group:
     unseen: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Delimited:
     """The runs among some spans, and the model and tool spans that belong to none of them yet."""
 

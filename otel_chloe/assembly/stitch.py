@@ -23,7 +23,7 @@ _MOST_WORDS: Final = 1_000
 """Values among the arguments of a call that are looked through for a sub-agent's prompt."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Answer:
     """The place in a conversation after a model's answer."""
 

@@ -130,19 +130,22 @@ def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping)
 
 
-def message_call(asked: Asked, agent: str | None, started: Part | None = None) -> ToolCall:
-    """A call that only the messages tell of; ``started`` is the agent span that it set off, if any."""
+def message_call(asked: Asked, agent: str | None, started: Part | None, seen: Sequence[Seen]) -> ToolCall:
+    """A call that only the messages tell of.
+
+    ``started`` is the agent span that it set off, if any; ``seen`` are tool spans: they know short names.
+    """
     raw_name = asked.request.name
     response = asked.response
     return ToolCall(
-        short_name(raw_name),
+        next((s.part.short_name for s in seen if s.part.name == raw_name), None) or short_name(raw_name),
         asked.request.arguments,
         response.result if response is not None else None,
         ok=started.status != ERROR if started is not None else (response.ok if response is not None else None),
         ran=True if started is not None else None,
         agent=agent,
         raw_name=raw_name,
-        source="message",
+        source=asked.source,
         call_id=asked.request.id,
         start_ns=asked.at,
     )

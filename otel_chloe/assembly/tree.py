@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from otel_chloe.part import Part
+from otel_chloe.part import LogEvent, Part, tell
 from otel_chloe.record import SPAN_ID, Record
 from otel_chloe.run import End, Run
 
@@ -49,7 +49,7 @@ class Tree:
     """The spans under one span that has nothing of ours above it: one run, seldom several.
 
     ``open`` maps the ids of spans that have not ended to the spans; ``parts`` are the ended ones. ``origin`` is what
-    the root span was made of, for the evaluation spans and the resource.
+    the root span was made of, for the evaluation spans and the resource. ``logs`` are records with content, by span id.
     """
 
     __slots__ = (
@@ -57,6 +57,7 @@ class Tree:
         "closed",
         "last_s",
         "late",
+        "logs",
         "newest",
         "open",
         "origin",
@@ -80,6 +81,7 @@ class Tree:
         self.parts: list[Part | Record] = []
         self.newest: Any = None  # the model call that may be shortened: a record that is a list
         self.bytes = 0
+        self.logs: list[tuple[int, LogEvent]] = []
         self.seen = -1
         self.last_s: float | None = None
         self.origin: Any = None
@@ -91,6 +93,18 @@ class Tree:
         if events != self.seen or self.last_s is None:
             self.seen, self.last_s = events, now
         return now - self.last_s
+
+    def tell(self, parts: Iterable[Part]) -> None:
+        """Give parts what the tree knows of them: whether it is sampled, where it begins, what was logged."""
+        logs: dict[int, list[LogEvent]] = {}
+        for span_id, log in self.logs.copy():
+            logs.setdefault(span_id, []).append(log)
+        for part in parts:
+            part.sampled = self.sampled
+            if part.span_id == self.root_id and not self.orphan:
+                part.remote_parent = True
+            if part.span_id in logs:
+                tell(part, logs[part.span_id])
 
     def has(self, span_id: int) -> bool:
         """Whether a span has ended in the tree: looked for among the last ones first."""
@@ -106,7 +120,7 @@ NO_TREE: Final = Tree((0, 0, False, 0), None)
 NO_TREE.closed = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closed:
     """A closed run and the tree that it was cut from."""
 

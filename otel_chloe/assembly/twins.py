@@ -19,7 +19,7 @@ _UNKNOWN: Final = "unknown"
 """Stands for arguments that were not told as names and values: they agree with any."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Seen:
     """One call as the spans tell it: its main span, and the spans that tell of the same call."""
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from opentelemetry._logs import LoggerProvider
+from opentelemetry._logs import LoggerProvider, get_logger_provider
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
@@ -19,7 +19,14 @@ from otel_chloe.errors import ConfigError
 from otel_chloe.processor import ScoringSpanProcessor
 
 from .exporting import Exporting, exporting
-from .provider import add_processor, find_provider, processors_of, remove_processor
+from .provider import (
+    add_log_records,
+    add_processor,
+    find_provider,
+    processors_of,
+    remove_log_records,
+    remove_processor,
+)
 
 if TYPE_CHECKING:
     from otel_chloe.judge.ask import Complete
@@ -50,6 +57,13 @@ class Attachment:
         self._options = options
         self._own = own or Exporting()
         self._detached = False
+        self._logs: tuple[Any, Any] | None = None
+
+    def read_logs(self, loggers: Any) -> None:
+        """Read content that the application sends as log records, where its LoggerProvider is the SDK's."""
+        records = self.processor.log_records()
+        if add_log_records(loggers, records):
+            self._logs = (loggers, records)
 
     def flush(self, timeout_s: float = 30.0) -> bool:
         """Score every run whose span has ended, and have the application's providers send what they hold.
@@ -72,6 +86,8 @@ class Attachment:
             if not remove_processor(self.provider, self.processor):
                 kind = type(self.provider).__name__
                 _logger.warning("detach: a %s lets no processor go. It stays there, and does nothing more.", kind)
+        if self._logs is not None:
+            remove_log_records(*self._logs)
         self.processor.shutdown()
         self._own.shutdown()
 
@@ -97,7 +113,7 @@ class Attachment:
 
     def again(self, rules: Rules, options: Mapping[str, object]) -> Attachment:
         """This attachment, if it is what a second ``attach`` asks for."""
-        if rules != self.processor.rules:
+        if not _same(rules, self.processor.rules):
             known = self.processor.rules.source or "rules of its own"
             raise ConfigError(
                 f"attach: this provider is scored by {known} already, and would be by {rules.source or 'other rules'} "
@@ -181,7 +197,14 @@ def _attach(provider: Any, rules: Rules, options: Mapping[str, Any]) -> Attachme
         own.shutdown()
         raise
     add_processor(provider, processor)
-    return _noted(provider, Attachment(processor, provider, options, own))
+    attachment = Attachment(processor, provider, options, own)
+    attachment.read_logs(options["logger_provider"] or get_logger_provider())
+    return _noted(provider, attachment)
+
+
+def _same(one: Rules, other: Rules) -> bool:
+    """Whether two rules say the same. Scorers that were imported twice are equal by their versions alone."""
+    return one == other or (one.digest, one.judge, one.settings) == (other.digest, other.judge, other.settings)
 
 
 def _known(provider: Any) -> Attachment | None:

@@ -68,12 +68,23 @@ def rules_found(rules: Rules) -> Iterator[Finding]:
     yield Finding("ok", "rules", f"{source}: agents {agents}{everyone}")
 
 
+def scorers_found(rules: Rules, slow: Iterable[str]) -> Iterator[Finding]:
+    """The program's own scorers, and which of them were too slow for the agent's span."""
+    names = dict.fromkeys(each.scorer.name for each in rules.scorers)
+    if names:
+        yield Finding("ok", "scorers", ", ".join(names))
+    for name in slow:
+        told = f"{name} took more than 5 ms: it is asked after the run, and its mark is not on the agent's span"
+        yield Finding("note", "scorers", told, "Make it quicker, or hold the span: docs/marks.md.")
+
+
 _WRITE_RULES: Final = "Give attach() a rules file, or name one in OTEL_CHLOE_RULES."
 
 
 def judge_found(rules: Rules, *, own: bool = False) -> Iterator[Finding]:
     """Whether the models that the rules name can be asked. No model is asked for it."""
-    models = sorted({each.model for each in rules.expectations if each.model} | {rules.judge.model or ""} - {""})
+    asked = {each.model for each in rules.expectations if each.model} | {rules.judge.model or ""} - {""}
+    models = sorted(asked | {each.model for each in rules.own_judges if each.complete is None})
     if not models:
         yield Finding("ok", "judge", "no lines to judge")
         return

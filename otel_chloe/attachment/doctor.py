@@ -11,7 +11,7 @@ from opentelemetry.sdk.version import __version__ as sdk_version
 from otel_chloe.errors import ConfigError
 from otel_chloe.sinks import is_real
 
-from .checks import content_found, judge_found, rules_found, seen_found
+from .checks import content_found, judge_found, rules_found, scorers_found, seen_found
 from .findings import Diagnosis, Finding, diagnosis
 from .provider import find_provider, processors_of
 
@@ -31,8 +31,9 @@ def examine(attachment: Attachment, *, judge_is_own: bool) -> Diagnosis:
             *_processors(attachment),
             *_sink("metrics", "MeterProvider", attachment.meters, metrics.get_meter_provider()),
             *_sink("events", "LoggerProvider", attachment.loggers, _logs.get_logger_provider()),
-            *rules_found(processor.rules),
-            *judge_found(processor.rules, own=judge_is_own),
+            *rules_found(processor.held_rules),
+            *scorers_found(processor.held_rules, processor.slow_scorers),
+            *judge_found(processor.held_rules, own=judge_is_own),
             *content_found(),
             *seen_found(processor.rules, processor.last_runs, where="scored so far"),
             *_errors(processor.stats()),

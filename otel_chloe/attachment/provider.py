@@ -113,3 +113,21 @@ def _parameters(function: Any) -> Any:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):  # made in C, or lying about itself
         return ()
+
+
+def add_log_records(loggers: Any, processor: Any) -> bool:
+    """Add the processor of log records to a LoggerProvider. False where it takes none: it is not the SDK's."""
+    add = getattr(loggers, "add_log_record_processor", None)
+    if not callable(add):
+        return False
+    add(processor)
+    return True
+
+
+def remove_log_records(loggers: Any, processor: Any) -> None:
+    """Take it out, where the provider keeps its processors as the SDK does. One that stays finds no run to add to."""
+    multi: Any = getattr(loggers, "_multi_log_record_processor", None)
+    there: Any = getattr(multi, "_log_record_processors", None)
+    if there.__class__ is tuple:
+        with getattr(multi, "_lock", None) or nullcontext():
+            multi._log_record_processors = tuple(each for each in there if each is not processor)  # noqa: SLF001

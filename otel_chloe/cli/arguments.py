@@ -70,7 +70,8 @@ mean.
 exit codes:
   0  nothing failed
   1  a mark has not passed, or a scorer failed;
-     with --fail-under: a scorer's mean is under X, or a scorer failed;
+     with --fail-under: a scorer's mean is under X (not of those of whose
+     scores a lower one is better), or a scorer failed;
      with --strict: a mark is unscored or pending, too
   2  bad input or bad rules
 """
@@ -122,6 +123,50 @@ exit codes:
 """
 
 
+_PENDING: Final = f"""\
+List the scores that recordings wait for (DeferredScore), as their evaluation
+spans tell, or in OTLP/JSON the events. Those that a later one resolved are left
+out.
+
+{_INPUT}"""
+
+_PENDING_EXAMPLES: Final = """\
+examples:
+  otel-chloe pending spans.otlp.jsonl
+  otel-chloe pending spans.otlp.jsonl --format csv > scores.csv
+  (write the scores into it)
+  otel-chloe resolve --from scores.csv --otlp http://localhost:4318
+
+exit codes:
+  0  all was read
+  2  bad input; what was read is printed all the same
+"""
+
+_RESOLVE: Final = """\
+Give runs their final scores, by a person or another system: each goes into the
+run's trace as evaluation span, event and metric. It resolves what is pending, and
+a run that waits for nothing takes it too.
+"""
+
+_RESOLVE_EXAMPLES: Final = """\
+examples:
+  otel-chloe resolve --trace-id 0af7651916cd43dd8448eb211c80319c \\
+    --span-id b7ad6b7169203331 --name helpful --score 0.8 --reason "Kind." \\
+    --recording spans.otlp.jsonl --otlp http://localhost:4318
+  otel-chloe resolve --from scores.csv --otlp http://localhost:4318
+
+A score is true, false, a number, or a label. FILE is CSV with the columns
+trace_id, span_id, name, score (and reason, agent, id, key, version, revision), or
+JSON lines with these keys, as `otel-chloe pending` prints them. Rows without a
+score are left out.
+
+exit codes:
+  0  all were sent
+  1  the receiver did not take some
+  2  bad input; the good rows are sent all the same
+"""
+
+
 def parser() -> ArgumentParser:
     """The whole command line."""
     top = _Parser(prog="otel-chloe", description=_ABOUT, epilog=_EXAMPLES)
@@ -131,6 +176,10 @@ def parser() -> ArgumentParser:
     _score(commands.add_parser("score", help="score the runs by rules", description=_SCORE, epilog=_SCORE_EXAMPLES))
     _check(commands.add_parser("check", help="check the rules", description=_CHECK, epilog=_CHECK_EXAMPLES))
     commands.add_parser("schema", help="print the schema of rules", description=_SCHEMA, epilog=_SCHEMA_EXAMPLES)
+    _pending(
+        commands.add_parser("pending", help="list scores to be given", description=_PENDING, epilog=_PENDING_EXAMPLES)
+    )
+    _resolve(commands.add_parser("resolve", help="give final scores", description=_RESOLVE, epilog=_RESOLVE_EXAMPLES))
     _doctor(commands.add_parser("doctor", help="say what to fix first", description=_DOCTOR, epilog=_DOCTOR_EXAMPLES))
     return top
 
@@ -162,6 +211,34 @@ def _score(command: ArgumentParser) -> None:
 def _check(command: ArgumentParser) -> None:
     command.add_argument("rules", metavar="RULES", help="the rules, YAML or JSON")
     command.add_argument("files", metavar="FILE", nargs="*", help="a recording; - is standard input")
+
+
+def _pending(command: ArgumentParser) -> None:
+    command.add_argument("files", metavar="FILE", nargs="+", help="a recording; - is standard input")
+    command.add_argument(
+        "--format", choices=("text", "json", "csv"), default="text", help="text (default), JSON lines, or CSV"
+    )
+
+
+def _resolve(command: ArgumentParser) -> None:
+    command.add_argument("--trace-id", metavar="T", help="the run's trace, 32 hex digits")
+    command.add_argument("--span-id", metavar="S", help="the agent span that the score stands on, 16 hex digits")
+    command.add_argument("--name", metavar="N", help="the score's name")
+    command.add_argument("--score", metavar="X", help="true, false, a number, or a label")
+    command.add_argument("--reason", metavar="R", help="why")
+    command.add_argument(
+        "--from", metavar="FILE", dest="file", help="many scores: CSV or JSON lines; - is standard input"
+    )
+    command.add_argument("--otlp", metavar="URL", help="the receiver; else OTEL_EXPORTER_OTLP_ENDPOINT")
+    command.add_argument(
+        "--recording", metavar="FILE", action="append", help="a recording that has the pending mark, for what follows"
+    )
+    command.add_argument("--key", metavar="K", help="the scorer's key, chloe.scorer.key of the pending mark")
+    command.add_argument("--version", metavar="V", help="the scorer's version, chloe.scorer.version")
+    command.add_argument("--agent", metavar="A", help="the run's agent, for the metrics")
+    command.add_argument(
+        "--revision", metavar="R", type=int, help="1 (default) more than the pending one's; 0: nothing waited for it"
+    )
 
 
 def _doctor(command: ArgumentParser) -> None:

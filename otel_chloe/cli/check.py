@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..config import AgentRules, Expectations, Rules, ScorerRule
-from ..config.unseen import CALL_LISTS, never_seen
+from ..config.unseen import CALL_LISTS, entries, never_seen
 from ..expected import ExpectedCalls
 from ..kit import AnyScorer, CodeScorer
 from ..kit.verdict import BETTER
+from ..run import Run
 from .console import BAD_INPUT, NOT_PASSED, OK, printable, write
 from .json_lines import below
 from .reading import Recordings
 from .rules import rules_of
 
 _LABEL: Final = 14
+EVERYONE: Final = "*"
 
 
 def run(args: Namespace) -> int:
@@ -31,10 +34,10 @@ def run(args: Namespace) -> int:
     if not args.files:
         return OK
     recordings = Recordings(args.files)
-    seen = _Seen(recordings)
+    seen = _Seen(recordings, entries(rules))
     write("")
     write(printable(seen.summary()))
-    unseen = [f"never seen    {said}" for said in never_seen(rules, seen.agents, seen.tools)]
+    unseen = [f"never seen    {said}" for said in (*never_seen(rules, seen.agents, seen.tools), *seen.never_held())]
     for line in unseen:
         write(printable(line))
     if recordings.bad:
@@ -48,15 +51,15 @@ def _described(rules: Rules) -> Iterator[str]:
     for name in rules.agents:
         joined = rules.joined.get(name, rules.alone[name])
         yield name
-        yield from _entry(joined, rules.alone[name])
+        yield from _entry(joined, rules.alone[name], rules.everyone)
     if rules.everyone is not None:
         yield "every other agent" if rules.alone else "every agent"
         yield from _entry(rules.everyone, rules.everyone)
 
 
-def _entry(rules: AgentRules, own: AgentRules) -> Iterator[str]:
+def _entry(rules: AgentRules, own: AgentRules, everyone: AgentRules | None = None) -> Iterator[str]:
     """What holds for the runs of an agent; what comes from ``*`` does not hold for its sub-runs, and is marked."""
-    found: list[tuple[str, str]] = []
+    found = [*_where(own, ""), *(_where(everyone, " (of what is from *)") if everyone is not None else ())]
     if rules.purpose is not None:
         found.append(("purpose", rules.purpose))
     if rules.calls is not None:
@@ -68,6 +71,11 @@ def _entry(rules: AgentRules, own: AgentRules) -> Iterator[str]:
         found.append(("severity", rules.severity))
     for label, text in found or [("", "nothing")]:
         yield f"  {label:<{_LABEL}}{text}"
+
+
+def _where(rules: AgentRules, of: str) -> Iterator[tuple[str, str]]:
+    for key, value in (rules.where or {}).items():
+        yield "where", f"{key}: {json.dumps(value, ensure_ascii=False)}{of}"
 
 
 def _calls(calls: ExpectedCalls, own: ExpectedCalls | None) -> Iterator[tuple[str, str]]:
@@ -131,18 +139,37 @@ def _cost(scorer: AnyScorer) -> str:
 class _Seen:
     """What recordings show: the names of tools and agents, and what is missing in them."""
 
-    def __init__(self, recordings: Recordings) -> None:
+    def __init__(self, recordings: Recordings, rules: Sequence[AgentRules]) -> None:
         self.agents: set[str] = set()
         self.tools: set[str] = set()
         self._gaps: Counter[str] = Counter()
         self._calls = 0
         self._recordings = recordings
+        self._waiting = [each for each in rules if each.where]
         for _, found in recordings.runs():
+            self._look(found)
             self._gaps.update({gap.code for gap in found.gaps})
             self.agents.update(name for each in (found, *below(found)) if (name := each.agent) is not None)
             self._calls += len(found.tool_calls)
             for call in found.tool_calls:
                 self.tools.update(name for name in (call.name, call.raw_name) if name is not None)
+
+    def _look(self, run: Run) -> None:
+        """Strike the entries out that hold for the run or one below it."""
+        for entry in list(self._waiting):
+            runs = (
+                [run] if entry.agent == EVERYONE else [each for each in (run, *below(run)) if each.agent == entry.agent]
+            )
+            if any(map(entry.holds_for, runs)):
+                self._waiting.remove(entry)
+
+    def never_held(self) -> Iterator[str]:
+        """The conditions that no run had all at once."""
+        for entry in self._waiting:
+            said = ", ".join(
+                f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in (entry.where or {}).items()
+            )
+            yield f"a run of {entry.agent} with {said} (where)"
 
     def summary(self) -> str:
         runs = self._recordings.count

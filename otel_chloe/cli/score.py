@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ from .text import Page
 
 if TYPE_CHECKING:
     from ..judge.ask import Complete
+
+HIGHER = "higher_is_better"
 
 
 def run(args: Namespace) -> int:
@@ -37,7 +39,7 @@ def run(args: Namespace) -> int:
 
 def _score(args: Namespace, rules: Rules, complete: Complete | None) -> int:
     recordings = Recordings(args.files, together=args.together)
-    totals = Totals()
+    totals = Totals(other_way={each.scorer.name for each in rules.scorers if each.scorer.direction != HIGHER})
     page = Page()
     for file, found, scored in scored_runs(recordings.runs(), rules, judge=not args.no_judge, complete=complete):
         for of, outcome in scored:
@@ -88,9 +90,13 @@ class _Total:
 
 
 class Totals:
-    """All marks so far, by scorer and agent."""
+    """All marks so far, by scorer and agent.
 
-    def __init__(self) -> None:
+    ``other_way`` are the scorers of whose scores a higher one is not a better one: no mean of theirs is too low.
+    """
+
+    def __init__(self, other_way: Collection[str] = ()) -> None:
+        self._other_way = other_way
         self._totals: dict[tuple[str, str | None], _Total] = {}
 
     def add(self, agent: str | None, outcome: Outcome) -> None:
@@ -111,7 +117,7 @@ class Totals:
             return False
         if fail_under is None:
             return all(total.passed == total.judged for total in totals)
-        means = [self._mean_of(scorer) for scorer in {name for name, _ in self._totals}]
+        means = [self._mean_of(scorer) for scorer in {name for name, _ in self._totals}.difference(self._other_way)]
         return all(mean is None or mean >= fail_under for mean in means)
 
     def _mean_of(self, scorer: str) -> float | None:

@@ -101,7 +101,8 @@ class Page:
         for node in nodes:
             last = node is nodes[-1]
             inner = indent + ("   " if last else self._stem)
-            first, *rest = self._lines(node, self._width - len(inner) - _LABEL)
+            room = max(self._width - len(inner) - _LABEL, 20)
+            first, *rest = _wrapped(_one_line(node.text), room) if node.whole else (self.short(node.text, room),)
             label = self.styled(node.label.ljust(_LABEL - 1), node.style or "dim")
             yield f"{indent}{self._last if last else self._branch}{label} {first}"
             if rest:
@@ -109,13 +110,6 @@ class Page:
                 yield from [f"{stem:<{len(inner) + _LABEL}}{more}" for more in rest]
             if node.below:
                 yield from self._tree(node.below, inner)
-
-    def _lines(self, node: _Node, room: int) -> list[str]:
-        room = max(room, 20)
-        if not node.whole:
-            return [self.short(node.text, room)]
-        text = _one_line(node.text)
-        return _wrapped(text, room)
 
 
 _STATES: Final = {True: ("ok", "green"), False: ("failed", "red"), None: ("call", "")}

@@ -129,16 +129,22 @@ def _entry_point(use: str, places: Sequence[str]) -> object:
 
 @contextmanager
 def _searched(places: Sequence[str]) -> Generator[None]:
-    """Modules are looked for in these directories, too: last, so that they hide nothing that is installed."""
+    """Modules are looked for in these directories, too: last, so that they hide nothing that is installed.
+
+    One that a module was found in stays: its functions may import what stands beside it when they are called.
+    """
     added = [place for place in dict.fromkeys(places) if place not in sys.path]
+    known = set(sys.modules)
     sys.path.extend(added)
     importlib.invalidate_caches()
     try:
         yield
     finally:
+        new = [str(getattr(sys.modules.get(name), "__file__", None) or "") for name in set(sys.modules) - known]
         for place in added:
-            with suppress(ValueError):
-                sys.path.remove(place)
+            if not any(Path(file).is_relative_to(place) for file in new):
+                with suppress(ValueError):
+                    sys.path.remove(place)
 
 
 def _broken(doing: str, error: BaseException) -> WrongScorerError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from otel_chloe.config.schema import LATER_KEYS, RulesFile, spelled
+from otel_chloe.config.schema import RulesFile, spelled
 from otel_chloe.config.settings import Settings
 from otel_chloe.config.table import MEANINGS
 from otel_chloe.expected import camel
@@ -29,9 +29,7 @@ def rules_schema() -> dict[str, Any]:
 
 def _entry(shape: dict[str, Any], *, title: bool = True) -> dict[str, Any]:
     """One mapping of the file: every key in both spellings, but never a key in both at once."""
-    written: dict[str, Any] = {
-        spelled(name): _value(value) for name, value in shape["properties"].items() if name not in LATER_KEYS
-    }
+    written: dict[str, Any] = {spelled(name): _value(value) for name, value in shape["properties"].items()}
     doubled = [name for name in written if camel(name) != name]
     said: dict[str, Any] = {
         "type": "object",

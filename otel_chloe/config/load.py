@@ -12,6 +12,7 @@ from otel_chloe.config.document import Document, Key, read_document
 from otel_chloe.config.rules import AgentRules, Rules, ScorerRule
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, camel, contradictions, relaxed, unknown_key
+from otel_chloe.record import keep
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -32,6 +33,7 @@ def read_rules(source: str | PathLike[str] | Mapping[str, object]) -> Rules:
     """Read and check rules: what :func:`otel_chloe.config.load_rules` does where there are any."""
     document = _document(source)
     rules = _rules(document, None if isinstance(source, Mapping) else document.name)
+    keep({key for entry in [rules.everyone, *rules.alone.values()] if entry and entry.where for key in entry.where})
     _warn(document, rules)
     return rules
 
@@ -111,7 +113,7 @@ def _problems(document: Document, error: ValidationError) -> list[_Problem]:
 
 
 def _problem(document: Document, details: ErrorDetails) -> _Problem:
-    from otel_chloe.config.schema import REFUSED, keys_at
+    from otel_chloe.config.schema import keys_at
 
     loc = details["loc"]
     is_key = bool(loc) and loc[-1] == "[key]"
@@ -126,7 +128,7 @@ def _problem(document: Document, details: ErrorDetails) -> _Problem:
     if kind in {"model_type", "dict_type"}:
         return _Problem(path, _no_mapping(details["input"], keys_at(loc)))
     known = details.get("ctx", {}).get("error")
-    return _Problem(path, str(known or details["msg"]), at_key=is_key or kind == REFUSED)
+    return _Problem(path, str(known or details["msg"]), at_key=is_key)
 
 
 def _extra_key(key: Key, known: Sequence[str]) -> str:
@@ -214,14 +216,17 @@ def _relaxed(everyone: AgentRules | None, joined: AgentRules) -> list[_Problem]:
 
 def _pointless(entry: AgentRules) -> list[_Problem]:
     """Thresholds that no score of their scorer can be compared with. ``entry`` is one as it was written."""
-    return [
-        _Problem(
-            ("agents", entry.agent, "scorers", i),
-            f"the threshold of {rule.scorer.name} is for nothing: its direction is none, so nothing passes or fails",
-        )
-        for i, rule in enumerate(entry.scorers)
-        if rule.scorer.threshold is not None and rule.scorer.direction == "none"
-    ]
+    found: list[_Problem] = []
+    for i, scorer in enumerate(each.scorer for each in entry.scorers):
+        if scorer.threshold is None:
+            continue
+        why = "its direction is none, so nothing passes or fails" if scorer.direction == "none" else None
+        if scorer.value_type == "boolean":
+            why = "its values are true or false, which pass or fail by themselves"
+        if why is not None:
+            text = f"the threshold of {scorer.name} is for nothing: {why}"
+            found.append(_Problem(("agents", entry.agent, "scorers", i), text))
+    return found
 
 
 def _names(expected: ExpectedCalls) -> list[str]:

@@ -11,6 +11,7 @@ from otel_chloe.config.settings import Settings
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
 from otel_chloe.inside import Inside, added_calls, added_outcome
+from otel_chloe.run import Run
 
 if TYPE_CHECKING:
     from otel_chloe.kit import AnyScorer, JudgeScorer  # whoever has no scorers of their own does not pay for it
@@ -87,8 +88,8 @@ class ScorerRule:
 class AgentRules:
     """What is expected of one agent, or (``agent`` is ``*``) of every agent. None: no rule of that kind.
 
-    ``scorers`` are the user's own, each once by its name. ``digests`` maps a scorer's name to a hash of all that its
-    mark depends on here.
+    ``scorers`` are the user's own, each once by its name. ``where`` has attributes that a run must have for these
+    rules to hold. ``digests`` maps the name of a built-in scorer to a hash of all that its mark depends on here.
     """
 
     agent: str
@@ -97,6 +98,7 @@ class AgentRules:
     expectations: Expectations | None = None
     severity: Severity | None = None
     scorers: tuple[ScorerRule, ...] = ()
+    where: Mapping[str, object] | None = None
     digests: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -105,9 +107,28 @@ class AgentRules:
             digests["calls"] = _digest_of_calls(self.calls)
         if self.expectations is not None:
             digests["expectations"] = _digest_of_expectations(self.expectations, self.purpose)
-        # How many runs are scored changes no mark.
-        digests |= {each.scorer.name: digest(each.scorer.key, each.scorer.version) for each in self.scorers}
         object.__setattr__(self, "digests", digests)
+
+    def holds_for(self, run: Run) -> bool:
+        """Whether the run has all attributes that ``where`` names, on its own span or its resource."""
+        if self.where is None:
+            return True
+        held = [_mapping(run.attributes), _mapping(getattr(run.resource, "attributes", run.resource))]
+        return all(any(_equal(each.get(key), value) for each in held) for key, value in self.where.items())
+
+    def undecided(self) -> AgentRules:
+        """What stands for these rules until it is known whether they hold: their names alone."""
+        made = replace(self, calls=None, expectations=None, scorers=())
+        object.__setattr__(made, "digests", self.digests)
+        return made
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _equal(said: object, value: object) -> bool:
+    return said == value and isinstance(said, bool) is isinstance(value, bool)
 
 
 def _digest_of_calls(expected: ExpectedCalls) -> str:
@@ -143,7 +164,8 @@ class Rules:
     """All rules, as :func:`~otel_chloe.config.load_rules` makes them; it is the way to make one.
 
     ``everyone`` holds for every top-level run. ``alone`` are the entries of named agents as they were written, for
-    their sub-runs; ``joined`` the same with ``everyone`` added, for their top-level runs. ``source`` names the file.
+    their sub-runs; ``joined`` the same with ``everyone`` added, for their top-level runs. ``given`` are scorers that
+    hold whatever ``where`` says. ``source`` names the file.
     """
 
     everyone: AgentRules | None = None
@@ -151,11 +173,41 @@ class Rules:
     joined: Mapping[str, AgentRules] = field(default_factory=dict[str, AgentRules])
     judge: JudgeRules = field(default_factory=JudgeRules)
     settings: Settings = field(default_factory=Settings)
+    given: tuple[ScorerRule, ...] = ()
     source: str | None = None
+    _undecided: Mapping[str, AgentRules] = field(init=False, repr=False, compare=False)
+    """By agent what stands for rules that only some runs have; ``*`` for those of every other agent."""
+
+    def __post_init__(self) -> None:
+        held: dict[str, AgentRules] = {}
+        if self.everyone is not None and self.everyone.where is not None:
+            held = {"*": self.everyone.undecided()}
+        for name, rules in self.joined.items():
+            if held or self.alone[name].where is not None:
+                held[name] = rules.undecided()
+        object.__setattr__(self, "_undecided", held)
 
     def named(self, agent: str | None) -> AgentRules | None:
-        """The entry of exactly this agent, as written: what holds for its sub-runs."""
-        return None if agent is None else self.alone.get(agent)
+        """The entry of exactly this agent, as written: what holds for its sub-runs.
+
+        Where it has ``where``, only :meth:`of_sub_run` tells; here its names alone stand.
+        """
+        found = None if agent is None else self.alone.get(agent)
+        return found if found is None or found.where is None else found.undecided()
+
+    def of_sub_run(self, run: Run) -> AgentRules | None:
+        """What holds for this sub-run: its agent's own entry."""
+        found = None if run.agent is None else self.alone.get(run.agent)
+        return found if found is not None and found.holds_for(run) else None
+
+    def of_run(self, run: Run) -> AgentRules | None:
+        """What holds for this top-level run: the rules for everyone and its agent's, each where its ``where`` holds."""
+        if not self._undecided:
+            return self.for_run(run.agent)
+        own = self.of_sub_run(run)
+        if self.everyone is not None and self.everyone.holds_for(run):
+            return self.everyone if own is None else self.joined[own.agent]
+        return _with_scorers(own or AgentRules(agent="*"), self.given) if self.given else own
 
     def with_scorers(self, scorers: tuple[ScorerRule, ...]) -> Rules:
         """These rules and, for every top-level run, these scorers; of two with one name the rules' own stays."""
@@ -163,10 +215,17 @@ class Rules:
             return self
         everyone = _with_scorers(self.everyone or AgentRules(agent="*"), scorers)
         joined = {name: _with_scorers(rules, scorers) for name, rules in self.joined.items()}
-        return replace(self, everyone=everyone, joined=joined)
+        return replace(self, everyone=everyone, joined=joined, given=(*self.given, *scorers))
 
     def for_run(self, agent: str | None) -> AgentRules | None:
-        """What holds for a top-level run of this agent: the rules for everyone and its own."""
+        """What holds for a top-level run of this agent: the rules for everyone and its own.
+
+        Where one of the two has ``where``, only :meth:`of_run` tells; here their names alone stand.
+        """
+        if self._undecided:
+            found = self._undecided.get(agent if agent is not None and agent in self.joined else "*")
+            if found is not None:
+                return found
         return self.everyone if agent is None else self.joined.get(agent, self.everyone)
 
     @property
@@ -181,10 +240,10 @@ class Rules:
         return bool(self.expectations)
 
     @property
-    def scorers(self) -> list[ScorerRule]:
-        """The users' own scorers, of whatever agent."""
+    def scorers(self) -> tuple[ScorerRule, ...]:
+        """The user's own scorers, of whatever agent."""
         held = [self.everyone, *self.alone.values(), *self.joined.values()]
-        return list(dict.fromkeys(rule for each in held if each for rule in each.scorers))
+        return tuple(dict.fromkeys(rule for each in held if each for rule in each.scorers))
 
     @property
     def own_judges(self) -> tuple[JudgeScorer, ...]:
@@ -216,7 +275,8 @@ def _with_scorers(rules: AgentRules, scorers: tuple[ScorerRule, ...]) -> AgentRu
 
 def _digests(rules: AgentRules) -> list[object]:
     own = [[each.scorer.key, each.scorer.version, each.sample, each.severity] for each in rules.scorers]
-    return [dict(rules.digests), rules.severity, own]
+    said: list[object] = [dict(rules.digests), rules.severity, own]
+    return said if rules.where is None else [*said, dict(rules.where)]
 
 
 def digest(*values: object) -> str:

@@ -7,11 +7,10 @@ in Python, so that a mistake has one wording. In an entry, None means "not said"
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Final, NoReturn, TypeVar, cast
+from typing import Annotated, Any, Final, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
 from otel_chloe.config.rules import (
     SEVERITIES,
@@ -50,10 +49,6 @@ from otel_chloe.expected import (
 
 EVERYONE: Final = "*"
 WITH: Final = "with"
-REFUSED: Final = "refused"
-"""The error type of a key that a later version takes."""
-LATER_KEYS: Final = frozenset({"where"})
-"""Keys that a later version takes."""
 
 
 def _given(value: object) -> object:
@@ -80,8 +75,13 @@ def _arguments(value: object) -> object:
     return {checked_text(key): item for key, item in cast("Mapping[object, object]", value).items()}
 
 
-def _refuse(_: object) -> NoReturn:
-    raise PydanticCustomError(REFUSED, "not in this version yet. Leave it out.")
+def _where(value: object) -> object:
+    if not isinstance(value, Mapping) or not value:
+        raise ConfigError(f"{value!r} has no attributes. Write them with their values, such as {{service.name: shop}}.")
+    for key, item in cast("Mapping[object, object]", value).items():
+        if not isinstance(item, str | int | float):
+            raise ConfigError(f"{checked_text(key)}: {item!r} is no value of an attribute. Write a text or a number.")
+    return cast("object", value)
 
 
 def _by(check: Callable[[object], object]) -> BeforeValidator:
@@ -105,6 +105,8 @@ PositiveSeconds = Annotated[float, _by(positive_seconds), WithJsonSchema({"type"
 Number = Annotated[float, _by(number), WithJsonSchema({"type": "number"})]
 Use = Annotated[Any, _by(_use), WithJsonSchema({"type": "string", "pattern": r"\S"})]
 Arguments = Annotated[dict[str, Any], _by(_arguments), WithJsonSchema({"type": "object"})]
+Attribute = Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Where = Annotated[dict[Text, Attribute], _by(_where), Field(json_schema_extra={"minProperties": 1})]
 Dollars = Annotated[float, _by(dollars), WithJsonSchema({"type": "number", "minimum": 0})]
 Amount = Annotated[int, _by(amount), WithJsonSchema({"type": "integer", "minimum": 1})]
 AmountOrNone = Annotated[int, _by(amount_or_none), WithJsonSchema({"type": "integer", "minimum": 0})]
@@ -112,7 +114,6 @@ Switch = Annotated[bool, _by(switch)]
 CountWord = Annotated[Count, BeforeValidator(lambda value: checked_choice(value, COUNTS))]
 PerWord = Annotated[Per, BeforeValidator(lambda value: checked_choice(value, PERS))]
 SeverityWord = Annotated[Severity, BeforeValidator(lambda value: checked_choice(value, SEVERITIES))]
-Later = Annotated[Any, BeforeValidator(_refuse)]
 
 
 class Entry(BaseModel):
@@ -150,6 +151,7 @@ class SettingsEntry(Entry):
     remembered_runs: Said[AmountOrNone] = None
     reasons: Said[Switch] = None
     evaluation_spans: Said[Switch] = None
+    baggage: Said[Switch] = None
     shutdown_s: Said[Seconds] = None
 
 
@@ -200,7 +202,7 @@ class AgentEntry(Entry):
     expectations: Said[ExpectationsEntry] = None
     severity: Said[SeverityWord] = None
     scorers: Said[Scorers] = None
-    where: Later = None
+    where: Said[Where] = None
 
 
 class RulesFile(Entry):
@@ -228,8 +230,10 @@ class RulesFile(Entry):
         model = _model(base) or judge.model
         shared = scorers.get(EVERYONE, ())
         return Rules(
-            everyone=_frozen(EVERYONE, everyone, model, shared) if everyone else None,
-            alone={name: _frozen(name, entry, model, scorers.get(name, ())) for name, entry in agents.items()},
+            everyone=_frozen(EVERYONE, everyone, model, shared, everyone.where) if everyone else None,
+            alone={
+                name: _frozen(name, entry, model, scorers.get(name, ()), entry.where) for name, entry in agents.items()
+            },
             joined={
                 name: _frozen(name, _joined(base, entry), model, joined_scorers(shared, scorers.get(name, ())))
                 for name, entry in agents.items()
@@ -240,17 +244,18 @@ class RulesFile(Entry):
         )
 
 
+_APART: Final = frozenset({"scorers", "where"})
 _AnyEntry = TypeVar("_AnyEntry", bound=Entry)
 
 
 def _joined(base: _AnyEntry, entry: _AnyEntry) -> _AnyEntry:
     """Both entries in one: lists are joined, each item once; of single values, those of ``entry`` win.
 
-    Scorers are joined once they are found, by their names.
+    Scorers are joined once they are found, by their names; each entry keeps a ``where`` of its own.
     """
     values = base.said()
     for name, value in entry.said().items():
-        if name == "scorers":
+        if name in _APART:
             continue
         values[name] = _join(values.get(name), value)
     return entry.model_copy(update=values)
@@ -264,7 +269,13 @@ def _join(base: Any, value: Any) -> Any:
     return value
 
 
-def _frozen(name: str, entry: AgentEntry, model: str | None, scorers: tuple[ScorerRule, ...]) -> AgentRules:
+def _frozen(
+    name: str,
+    entry: AgentEntry,
+    model: str | None,
+    scorers: tuple[ScorerRule, ...],
+    where: Mapping[str, object] | None = None,
+) -> AgentRules:
     return AgentRules(
         agent=name,
         purpose=entry.purpose,
@@ -272,6 +283,7 @@ def _frozen(name: str, entry: AgentEntry, model: str | None, scorers: tuple[Scor
         expectations=_expectations(entry.expectations, model) if entry.expectations else None,
         severity=entry.severity,
         scorers=scorers,
+        where=where,
     )
 
 
@@ -303,7 +315,7 @@ _SHAPES: Final[dict[tuple[str, ...], type[Entry]]] = {
 def keys_at(path: tuple[object, ...]) -> list[str]:
     """The snake_case keys that may stand in the mapping at this place; none where any key may."""
     shape = _SHAPES.get(tuple("*" if i in {1, 3} and path[0] == "agents" else str(part) for i, part in enumerate(path)))
-    return [spelled(name) for name in shape.model_fields if name not in LATER_KEYS] if shape else []
+    return [spelled(name) for name in shape.model_fields] if shape else []
 
 
 def spelled(name: str) -> str:

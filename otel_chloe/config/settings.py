@@ -24,6 +24,7 @@ class Settings:
     - ``remembered_runs``: how many finished runs are remembered, to know their late spans (0 or more).
     - ``reasons``: whether a mark's reason is written to telemetry.
     - ``evaluation_spans``: whether each mark has a span of its own.
+    - ``baggage``: whether runs are also scored by what their callers expect, in W3C baggage.
     - ``shutdown_s``: how long shutdown may take to hand over the marks that are due (0 or more).
 
     Raises :class:`~otel_chloe.errors.ConfigError` where a value is out of its range or of another type.
@@ -38,6 +39,7 @@ class Settings:
     remembered_runs: int = 10_000
     reasons: bool = True
     evaluation_spans: bool = True
+    baggage: bool = False
     shutdown_s: float = 10.0
 
     def __post_init__(self) -> None:
@@ -131,6 +133,7 @@ CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "remembered_runs": amount_or_none,
     "reasons": switch,
     "evaluation_spans": switch,
+    "baggage": switch,
     "shutdown_s": seconds,
 }
 """What each setting must be; the rules file asks the same."""

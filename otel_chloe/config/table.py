@@ -65,6 +65,10 @@ MEANINGS: Final[Mapping[str, Meaning]] = {
         "whether each mark has a span of its own",
         "where scores are looked at as spans",
     ),
+    "baggage": Meaning(
+        "whether runs are also scored by what their callers expect, in the baggage entry `chloe.expected`",
+        "anybody who can call a program may have written its baggage",
+    ),
     "shutdown_s": Meaning(
         "seconds that a shutdown may take to hand over the marks that are due",
         "less than what orchestrators wait before they kill",

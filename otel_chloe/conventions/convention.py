@@ -27,7 +27,7 @@ def nothing(part: Part) -> None:
     del part
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Convention:
     """One vocabulary. Every function is tolerant: None means "this span does not say it in my words".
 

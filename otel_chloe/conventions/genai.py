@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from otel_chloe import gaps
 from otel_chloe.conventions.convention import Convention
+from otel_chloe.conventions.logs import DETAILS, MESSAGES, logged
 from otel_chloe.conventions.messages import final_text, last_user_text, messages, whole
 from otel_chloe.conventions.span import EventLike
 from otel_chloe.conventions.values import CUT, arguments, parsed, result, text
@@ -26,6 +27,7 @@ from otel_chloe.part import (
     WORKFLOW,
     AgentFacts,
     Kind,
+    LogEvent,
     Message,
     ModelFacts,
     Part,
@@ -125,8 +127,8 @@ def error_text(part: Part) -> str | None:
     return text(part.raw.get("error.type"))
 
 
-def _said_by(event: EventLike) -> Mapping[str, Any]:
-    return event.attributes or {}
+def _said_by(event: EventLike | LogEvent) -> Mapping[str, Any]:
+    return logged(event) if isinstance(event, LogEvent) else event.attributes or {}
 
 
 def tool_events(events: Iterable[EventLike]) -> Iterable[tuple[str, Any]]:
@@ -141,24 +143,26 @@ def tool_events(events: Iterable[EventLike]) -> Iterable[tuple[str, Any]]:
 
 def model(part: Part) -> ModelFacts | None:
     raw = part.raw
-    asked, answered = raw.get(INPUT), raw.get(OUTPUT)
-    if asked is None and answered is None and part.events:
-        asked, answered = event_messages(part.events)
-    asked, answered = parsed(asked), parsed(answered)
-    return ModelFacts(input=messages(asked), output=whole(messages(answered)), gaps=_cut(asked, answered))
+    asked, answered = parsed(raw.get(INPUT)), parsed(raw.get(OUTPUT))
+    source: Literal["event", "log"] | None = None
+    if part.events and (asked in _UNTOLD or answered in _UNTOLD):
+        was_asked, was_answered = map(parsed, event_messages(part.events))
+        if asked in _UNTOLD and was_asked is not None:
+            asked = was_asked
+        if answered in _UNTOLD and was_answered is not None:
+            answered = was_answered
+            source = "log" if any(isinstance(event, LogEvent) for event in part.events) else "event"
+    return ModelFacts(
+        input=messages(asked), output=whole(messages(answered)), source=source, gaps=_cut(asked, answered)
+    )
+
+
+_UNTOLD: Final = (None, CUT)
+"""What a span says of messages that are missing, or in part: events may have them whole."""
 
 
 def _cut(*values: object) -> tuple[str, ...]:
     return (gaps.TRUNCATED,) if any(value is CUT for value in values) else ()
-
-
-_MESSAGE_EVENTS: Final = {
-    "gen_ai.system.message": "system",
-    "gen_ai.user.message": "user",
-    "gen_ai.assistant.message": "assistant",
-    "gen_ai.tool.message": "tool",
-}
-DETAILS: Final = "gen_ai.client.inference.operation.details"
 
 
 def event_messages(events: Iterable[EventLike]) -> tuple[Any, Any]:
@@ -169,7 +173,7 @@ def event_messages(events: Iterable[EventLike]) -> tuple[Any, Any]:
     whole_answered: Any = None
     for event in events:
         attributes = _said_by(event)
-        role = _MESSAGE_EVENTS.get(event.name)
+        role = MESSAGES.get(event.name)
         if role is not None:
             asked.append(_event_message(role, attributes, "content"))
         elif event.name == "gen_ai.choice":

@@ -44,9 +44,9 @@ from otel_chloe.record import (
     START,
     TALK,
     THIRD,
+    UNUSUAL,
     Record,
 )
-from otel_chloe.semconv import CHLOE_EXPECTED
 
 FINISH: Final = "gen_ai.response.finish_reasons"
 
@@ -58,7 +58,7 @@ OPERATIONS: Final[Mapping[Any, Kind]] = {
     "invoke_agent": AGENT,
 }
 
-UNUSUAL: Final = frozenset(
+UNUSUAL.update(
     {
         "openinference.span.kind",
         "traceloop.span.kind",
@@ -84,10 +84,9 @@ UNUSUAL: Final = frozenset(
         "anthropic.tool_result.content",
         "crewai.crew.name",
         "gen_ai.agent.call.id",
-        CHLOE_EXPECTED,
     }
 )
-"""Attributes that some reader wants and a record does not hold: a span with one of them is kept as a part."""
+# What some reader wants and a record does not hold.
 
 UNUSUAL_SCOPES: Final = frozenset(
     {

@@ -48,6 +48,9 @@ def _message(item: object) -> Message | None:
     found = mapping(item)
     if found is None:
         return None
+    said = _said(found)
+    if said is not None:
+        return said
     body = found
     builder = _Builder()
     if not _OTEL_MESSAGE.issuperset(found):
@@ -70,6 +73,23 @@ def _message(item: object) -> Message | None:
 
 _OTEL_MESSAGE: Final = frozenset({"role", "parts", "content", "finish_reason", "name"})
 """What OTel GenAI's own messages hold: no envelope, and nothing that could be a part by itself."""
+
+
+_SPEAKERS: Final = frozenset({"user", "assistant", "system"})
+
+
+def _said(found: Mapping[str, Any]) -> Message | None:
+    """An OTel GenAI message that is one text: most messages are, and the way through the builder costs thrice that."""
+    parts = sequence(found.get("parts"))
+    if parts is None or len(parts) != 1 or not _OTEL_MESSAGE.issuperset(found):
+        return None
+    part, role = mapping(parts[0]), text(found.get("role"))
+    if part is None or part.get("type") != "text" or role not in _SPEAKERS:
+        return None
+    said, finish = text(part.get("content")), found.get("finish_reason")
+    if said is None or _REPR.match(said):
+        return None
+    return Message(role, said, (), (), finish if isinstance(finish, str) else None)
 
 
 def _body(found: Mapping[str, Any]) -> Mapping[str, Any]:

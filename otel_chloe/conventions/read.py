@@ -28,7 +28,7 @@ from otel_chloe.conventions.span import SpanLike
 from otel_chloe.conventions.table import AGENT_NAME_KEYS, CONVENTIONS, is_foreign, is_named, is_pseudo, kind_of
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, MODEL, OTHER, TOOL, WORKFLOW, Kind, Part
-from otel_chloe.semconv import CHLOE_EXPECTED
+from otel_chloe.record import KEPT
 
 READER: Final = TableReader(CONVENTIONS)
 
@@ -95,6 +95,12 @@ def _recognise(part: Part, span: SpanLike) -> None:
 def identify_usual(part: Part) -> None:
     """Tell what a usual part is about, whose kind is known."""
     part.reader, part.usual = USUAL_READER, True
+    get = part.raw.get
+    if part.kind is MODEL and get(AGENT_NAME) is None and get("agent_name") is None:
+        # Most spans: what is below, where it finds no name.
+        part.call_id = _text(get(RESPONSE_ID))
+        part.conversation = _text(get(CONVERSATION)) or _text(get("session.id"))
+        return
     part.name = GENAI.name(part.raw, part.span_name, part.kind)
     _identify(part)
 
@@ -134,12 +140,17 @@ def slim(span: SpanLike) -> Part | None:
         return None
     raw = part.raw
     if part.vocabulary:
-        raw = {key: value for key, value in raw.items() if not key.startswith(DROPPED)}
+        raw = {key: value for key, value in raw.items() if not key.startswith(DROPPED) or key in KEPT}
     else:
-        raw = {CHLOE_EXPECTED: raw[CHLOE_EXPECTED]} if CHLOE_EXPECTED in raw else {}
+        raw = kept(raw)
     part.raw = raw
     part.size = sum(len(value) for value in raw.values() if isinstance(value, str))
     return part
+
+
+def kept(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is kept of a span that no convention knows."""
+    return {key: raw[key] for key in KEPT.copy() if key in raw}
 
 
 DROPPED: Final = (
@@ -187,5 +198,7 @@ def _name_tool(part: Part) -> None:
     part.short_name = without_plugin(name) if part.scope.startswith(SEMANTIC_KERNEL_SCOPE) else short_name(name)
 
 
-def _text(value: object) -> str | None:
+def _text(value: Any) -> str | None:
+    if value is None or (value.__class__ is str and value):
+        return value
     return value if isinstance(value, str) and value else None

@@ -72,5 +72,7 @@ def merged(kind: type[Facts], spoken: list[Facts]) -> Facts:
         if field.name == "gaps":
             continue
         values[field.name] = next((v for f in spoken if (v := getattr(f, field.name)) is not None), None)
+    if "source" in values:  # where the output that won was read from
+        values["source"] = next((getattr(f, "source", None) for f in spoken if getattr(f, "output", None)), None)
     codes = tuple(dict.fromkeys(code for facts in spoken for code in facts.gaps))
     return kind(**values, gaps=codes)  # type: ignore[arg-type]  # the names are the fields' own

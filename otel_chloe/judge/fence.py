@@ -99,7 +99,7 @@ class Fence:
 
     def inside(self, text: str) -> str:
         """``text`` with every marker taken apart, as it stands inside a fence."""
-        if any(hint in text for hint in _TOKEN_HINTS):
+        if (">" in text or "]" in text or "<" in text) and any(hint in text for hint in _TOKEN_HINTS):
             text = _TOKENS.sub(_apart, text)
         plain = _plain(text)
         if (_ASCII_SEEN.search(plain) if text.isascii() else _SEEN.search(text)) is not None:

@@ -15,6 +15,7 @@ from otel_chloe.gaps import (
     CUT_SHORT,
     EXPECTED_UNREADABLE,
     HANDOFF_UNCLEAR,
+    HISTORY_UNSEEN,
     MAY_HIDE_CALLS,
     NO_OUTPUT,
     NO_PROMPT,
@@ -70,6 +71,7 @@ _MISSING: Final[Mapping[str, str]] = {
     BARE_MODEL_CALL: "This is one step of a run: there may be more calls than these.",
     EXPECTED_UNREADABLE: "What else was expected of the run could not be read.",
     HANDOFF_UNCLEAR: "Other agents may have worked on the same task, which is not shown.",
+    HISTORY_UNSEEN: "The run goes on from earlier steps that are not shown: there may be more calls.",
 }
 _SOMETHING: Final = "A part of the run was not recorded."
 _QUOTED: Final = 2_000

@@ -91,9 +91,9 @@ def gap_of(part: str, context: ScorerContext) -> str | None:
     return f"cut short, end {run.end}" if part == "output" and not run.complete else None
 
 
-def without_doubles(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """The outcomes of several scorers, where a name that was there before has failed."""
-    owners: dict[str, str | None] = {}
+def without_doubles(scorers: Iterable[Definition], outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """The outcomes of these scorers, where a name that is another's has failed: another's own, or there before."""
+    owners: dict[str, str | None] = {scorer.name: scorer.key for scorer in scorers}
     found: list[Outcome] = []
     for outcome in outcomes:
         owner = owners.setdefault(outcome.name, outcome.key)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import isawaitable
 from time import monotonic
-from typing import Any, Final
+from typing import Final, cast
 
 from otel_chloe.config import AgentRules, Rules
 from otel_chloe.health import Health
-from otel_chloe.kit import CodeScorer, is_async, score_async, score_now
+from otel_chloe.judge.redact import Redactor
+from otel_chloe.kit import AnyScorer, CodeScorer, is_async, outcomes_of, score_async
+from otel_chloe.kit.run_code import awaited, called
 from otel_chloe.mark import Outcome, Unscored
 from otel_chloe.pipeline.answered import SAMPLED_OUT, Answered
 from otel_chloe.pipeline.judging.sampling import sampled
 from otel_chloe.pipeline.threads import Job, ScorerThreads, awaited_on_this_thread
 from otel_chloe.run import Run
 from otel_chloe.scorers.own import Own, own_due, own_under
+from otel_chloe.semconv import EXPLANATION_LIMIT
 from otel_chloe.sinks import Origin
 
 BUDGET_S: Final = 0.005
 """What a scorer may take of the agent's time. One that took longer, once, is asked after the run from then on."""
 PATIENCE_S: Final = 0.1
 """How long the agent waits for a scorer that turns out slow, or hangs: once, for it is not asked there again."""
+CROWDED_S: Final = 10.0
+"""After no thread was free, how long no scorer is waited for."""
 MOST_SAID: Final = 20_000
 """Runs whose scorers were asked at their end, and that are not closed yet."""
 GIVEN_UP: Final = "scorer_given_up"
@@ -54,12 +61,14 @@ class OwnScorers:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._rules = rules
+        self._health = health
         self._back = back
         self._clock = clock
         self._slow = {
             id(rule.scorer) for rule in rules.scorers if isinstance(rule.scorer, CodeScorer) and is_async(rule.scorer)
         }
         self._later = bool(self._slow)
+        self._crowded_until = -math.inf
         self._said: dict[tuple[str | None, str | None], _Said] = {}
         self.threads = ScorerThreads(lambda _: health.error(GIVEN_UP), clock=clock)
 
@@ -70,28 +79,52 @@ class OwnScorers:
         jobs: dict[str, Job] = {}
         found: list[Outcome] = []
         for own in own_under(run, rules, run.trace_id):
-            if not self._is_quick(own) or not sampled(own.trace_id, own.name, own.sample):
+            if not self._is_quick(own.rule.scorer):
                 continue
-            job = jobs[own.name] = self._asked(own)
-            if job.wait(PATIENCE_S):
-                found += map(own.stamped, job.outcomes or ())
-            if job.began_s is not None and (job.took_s is None or job.took_s > BUDGET_S):
-                self._slow.add(id(own.rule.scorer))
-                self._later = True
+            if sampled(own.trace_id, own.name, own.sample):
+                jobs[own.name] = self._asked(own)
+                found += self._heard(own, jobs[own.name])
+            else:
+                found.append(own.stamped(_sampled_out(own)))
         if jobs:
             if len(self._said) >= MOST_SAID:
                 self._said.clear()  # they are asked once more, then
             self._said[run.trace_id, run.span_id] = _Said(run, jobs)
         return found
 
-    def _is_quick(self, own: Own) -> bool:
-        scorer = own.rule.scorer
-        return isinstance(scorer, CodeScorer) and id(scorer) not in self._slow
+    def _is_quick(self, scorer: AnyScorer) -> bool:
+        return isinstance(scorer, CodeScorer) and id(scorer) not in self._slow and self._clock() >= self._crowded_until
+
+    def _heard(self, own: Own, job: Job) -> list[Outcome]:
+        """What a scorer says in the time that the agent has. It is learned how quick it is."""
+        answered = job.wait(PATIENCE_S)
+        if job.began_s is None:
+            if not answered:  # others hold all threads: the agent must not wait for that at the end of every run
+                self._crowded_until = self._clock() + CROWDED_S
+        elif job.took_s is None or job.took_s > BUDGET_S:
+            self._later = True
+            self._slow.add(id(own.rule.scorer))
+            self._health.warn(
+                f"The scorer {own.name} takes more than {BUDGET_S * 1000:g} ms. From now on it is asked after the run, "
+                "and its mark is beside the agent's span: as an evaluation span, as an event and in metrics."
+            )
+        return [own.stamped(outcome) for outcome in job.outcomes or ()] if answered else []
 
     def _asked(self, own: Own) -> Job:
         job = Job(own.name, partial(_outcomes, own))
         self.threads.offer(job)
         return job
+
+    @property
+    def slow(self) -> list[str]:
+        """The names of those that took too long."""
+        found = [each.scorer for each in self._rules.scorers if id(each.scorer) in self._slow]
+        return list(dict.fromkeys(each.name for each in found if isinstance(each, CodeScorer) and not is_async(each)))
+
+    @property
+    def later(self) -> bool:
+        """Whether some scorers are asked after the run."""
+        return self._later
 
     # --- on the worker -----------------------------------------------------------------------------------------------
 
@@ -112,8 +145,7 @@ class OwnScorers:
             if not isinstance(own.rule.scorer, CodeScorer):
                 continue
             if not sampled(own.trace_id, own.name, own.sample):
-                refused = Unscored("not in the sample of runs that are scored", name=own.name, error=SAMPLED_OUT)
-                there.append((own.run, own.stamped(refused)))
+                there.append((own.run, own.stamped(_sampled_out(own))))
                 continue
             job = self._job_of(own) or self._asked(own)
             if job.outcomes is None:
@@ -128,7 +160,7 @@ class OwnScorers:
         """The job of this scorer at the end of the run's span, if it saw the same run."""
         said = self._said.get((own.trace_id, own.run.span_id))
         job = said.jobs.get(own.name) if said is not None else None
-        return job if said is not None and job is not None and _facts(said.run) == _facts(own.run) else None
+        return job if said is not None and job is not None and said.run == own.run else None
 
     def _forget(self, runs: Iterable[Run]) -> None:
         for each in runs:
@@ -143,20 +175,32 @@ class OwnScorers:
         self.threads.forked()
 
 
+def _sampled_out(own: Own) -> Unscored:
+    return Unscored("not in the sample of runs that are scored", name=own.name, error=SAMPLED_OUT)
+
+
 def _outcomes(own: Own) -> list[Outcome]:
-    scorer: Any = own.rule.scorer
+    """The outcomes of a code scorer, without secrets in their reasons."""
+    scorer = cast("CodeScorer", own.rule.scorer)
     if is_async(scorer):
-        return awaited_on_this_thread(lambda: score_async(scorer, own.context, alone=own.alone))  # type: ignore[no-any-return]
-    return score_now(scorer, own.context, alone=own.alone)
+        found = awaited_on_this_thread(score_async(scorer, own.context, alone=own.alone))
+    else:
+        said = called(scorer, own.context)
+        if isawaitable(said):
+            said = awaited_on_this_thread(awaited(said))
+        found = outcomes_of(scorer, said, alone=own.alone)
+    return _redacted(found)
+
+
+def _redacted(outcomes: list[Outcome]) -> list[Outcome]:
+    redactor = Redactor()
+    return [
+        replace(each, reason=redactor.part(each.reason, 0, EXPLANATION_LIMIT)) if each.reason else each
+        for each in outcomes
+    ]
 
 
 def _below(run: Run) -> Iterable[Run]:
     for sub in run.sub_runs:
         yield sub
         yield from _below(sub)
-
-
-def _facts(run: Run) -> Run:
-    """The run without what is only known when it is over, and changes no scorer's mind about what happened."""
-    subs = tuple(_facts(sub) for sub in run.sub_runs)
-    return replace(run, sub_runs=subs, end="root_ended", end_ns=None, resource=None, parent_span_id=None)

@@ -36,7 +36,7 @@ LINGER_S: Final = 60.0
 """After the last run the worker goes on looking for the next: to be woken costs that one more than all else here."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Forbidden:
     """A call of a tool that some rule forbids ended, in a run that is still open."""
 
@@ -45,7 +45,7 @@ class Forbidden:
     names: tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Full:
     """A tree went over a limit of its own."""
 
@@ -151,6 +151,16 @@ class Pipeline:
 
     def _back(self, item: Answered | JudgeCall) -> None:  # the worker is made later
         self.worker.hand_over(item)
+
+    @property
+    def marks_later(self) -> bool:
+        """Whether marks come when a run's span is long gone."""
+        return self.rules.judged or bool(self.rules.own_judges) or (self.own is not None and self.own.later)
+
+    @property
+    def asks(self) -> bool:
+        """Whether functions of the user's are asked, whose own spans are no runs."""
+        return self.own is not None or self._judgements is not None or self._on_mark is not None
 
     # --- called by hooks ---------------------------------------------------------------------------------------------
 
@@ -318,13 +328,11 @@ def _limits(settings: Settings) -> Limits:
 
 
 def watched(rules: Rules) -> tuple[Watched, ...]:
-    """The agents that the rules name, with what may be said of each."""
-    return tuple(_watched(name, rules.for_run(name)) for name in rules.agents)
+    """The agents that the rules name, with what may be said of each, whatever ``where`` makes of it."""
+    return tuple(_watched(name, rules.joined.get(name, own)) for name, own in rules.alone.items())
 
 
-def _watched(agent: str, rules: AgentRules | None) -> Watched:
-    if rules is None:
-        return Watched(agent, ())
+def _watched(agent: str, rules: AgentRules) -> Watched:
     expected = rules.calls
     violations = (
         [

@@ -7,13 +7,15 @@ whose ``put`` is re-entrant, single operations of a dict, and a lock of each job
 from __future__ import annotations
 
 import _thread
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from otel_chloe.mark import Failed, Outcome, Unscored
 from otel_chloe.pipeline.context import in_own_context
+
+R = TypeVar("R")
 
 MOST_THREADS: Final = 4
 MOST_JOBS: Final = 1_000
@@ -164,6 +166,8 @@ class ScorerThreads:
             in_own_context(self._do, queue.get())
 
     def _do(self, job: Job) -> None:
+        if job.outcomes is not None:
+            return  # given up while it waited
         job.began_s = self._clock()
         try:
             outcomes = job.work()
@@ -190,8 +194,8 @@ class ScorerThreads:
             self._open.pop(id(job), None)
 
 
-def awaited_on_this_thread(work: Callable[[], Any]) -> Any:
+def awaited_on_this_thread(work: Coroutine[Any, Any, R]) -> R:
     """What an async function gives, on an event loop made for it alone."""
     import asyncio  # only for who has async scorers
 
-    return asyncio.run(work())
+    return asyncio.run(work)

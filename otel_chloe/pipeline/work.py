@@ -55,7 +55,7 @@ class Together:
             part.close()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Work(Generic[T]):
     """What the worker does. All of it is called on one thread at a time."""
 

@@ -1,6 +1,7 @@
-"""``expecting()``: what holds for the runs that start inside a block of the program.
+"""``expecting()``: what holds for the runs that start inside a block of the program, or of one that called it.
 
-It travels as an attribute of the spans that start there, so that a recording of them is scored the same way.
+From one program to the next it travels in W3C baggage, where the setting ``baggage`` is on. From there on it travels as
+an attribute of the spans that start there, so that a recording of them is scored the same way.
 """
 
 # pyright: reportPrivateUsage=false
@@ -14,6 +15,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from opentelemetry.baggage import get_baggage
+from opentelemetry.context import Context
 from opentelemetry.sdk.trace import Span
 
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
@@ -33,9 +36,19 @@ class Block:
     spans: set[int] = field(default_factory=set[int])
 
 
+MOST_CARRIED: Final = 4_096
+"""Characters of baggage that are read: what the W3C's propagators carry of one entry. Anybody may have sent it."""
+
 _block: Final[ContextVar[Block | None]] = ContextVar("otel_chloe_expecting", default=None)
 used = False
-"""Whether any block was ever opened. Until then a hook looks at nothing else."""
+"""Whether any block was ever opened, or baggage is read. Until then a hook looks at nothing else."""
+_reads_baggage = False
+
+
+def read_baggage() -> None:
+    """From now on has what callers expect, in the baggage entry ``chloe.expected``, hold for the runs here."""
+    global used, _reads_baggage  # noqa: PLW0603 - one for all processors of this process
+    used = _reads_baggage = True
 
 
 @contextmanager
@@ -91,17 +104,33 @@ def _opened(rules: Inside, given: Any, expected: Any, metadata: Mapping[str, Any
     return Block(inside, inside.to_json())
 
 
-def mark_started(span: Span) -> bool:
-    """Write what is expected on a span that starts now, if it is the outermost in its block. Whether it was."""
-    block = _block.get()
-    if block is None:
-        return False
-    context, parent = span._context, span._parent
-    if context is None or len(block.spans) >= MOST_SPANS:
-        return False
-    block.spans.add(context.span_id)
-    if parent is not None and parent.span_id in block.spans:
+def mark_started(span: Span, parent_context: Context | None = None, *, root: bool = False) -> bool:
+    """Write what is expected on a span that starts now, if it is the outermost in its block. Whether it was.
+
+    ``root``: it has no span of ours above it, so what a caller expects is written, too.
+    """
+    carried = get_baggage(CHLOE_EXPECTED, parent_context) if root and _reads_baggage else None
+    text = _text_of_block(span)
+    if carried is not None:
+        text = str(carried)[:MOST_CARRIED] if text is None else _joined(str(carried), text)
+    if text is None:
         return False
     if CHLOE_EXPECTED not in (span.attributes or {}):  # the program's own word for this span
-        span.set_attribute(CHLOE_EXPECTED, block.text)
+        span.set_attribute(CHLOE_EXPECTED, text)
     return True
+
+
+def _text_of_block(span: Span) -> str | None:
+    """What the block expects of a span that starts, if it is the outermost there."""
+    block = _block.get()
+    context, parent = span._context, span._parent
+    if block is None or context is None or len(block.spans) >= MOST_SPANS:
+        return None
+    block.spans.add(context.span_id)
+    return None if parent is not None and parent.span_id in block.spans else block.text
+
+
+def _joined(carried: str, text: str) -> str:
+    """What both expect; what cannot be read stays so, and lets no run pass."""
+    outer, inner = Inside.from_json(carried[:MOST_CARRIED]), Inside.from_json(text)
+    return carried[:MOST_CARRIED] if outer is None or inner is None else outer.within(inner).to_json()

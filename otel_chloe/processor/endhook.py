@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,3 +59,25 @@ class EndHook:
                 type(span).end(span, *args, **kwargs)  # pyright: ignore[reportUnknownMemberType] - of any span class
             else:
                 inner(*args, **kwargs)
+
+
+class AskingEndHook(EndHook):
+    """The same where scorers of the user's are asked: they take their time, and the span does not last for it."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        given = args[0] if args else kwargs.get("end_time")
+        ended_ns = time_ns() if given is None else given
+        span, marks, self._marks = self._span(), self._marks, None
+        try:
+            if marks is not None and span is not None:
+                marks.write(span, self._tree, ended_ns=ended_ns)
+        except Exception as error:  # noqa: BLE001 - as above
+            if marks is not None:
+                marks.failed("end", error)
+        finally:
+            if args:
+                super().__call__(ended_ns, *args[1:], **kwargs)
+            else:
+                super().__call__(**{**kwargs, "end_time": ended_ns})

@@ -1,7 +1,7 @@
 """Hold mode: a run's span goes to its exporter when the judge's marks are on it, or when that takes too long.
 
-Spans are held on the application's threads and let go on the worker's: each changes ``_held`` by single operations of
-a dict, so that who takes a span out is the only one to hand it on.
+Spans are held on the application's threads and let go on the worker's: each changes a dict by single operations, and
+who is first to put itself in as a span's owner is the only one to hand it on.
 """
 
 # pyright: reportPrivateUsage=false
@@ -32,13 +32,14 @@ MOST_HELD: Final = 256
 class _Held:
     """A span that waits: for how many judgements, and the outcomes that will stand on it."""
 
-    __slots__ = ("by_s", "outcomes", "span", "tree", "waiting")
+    __slots__ = ("by_s", "outcomes", "owner", "span", "tree", "waiting")
 
     def __init__(self, span: ReadableSpan, tree: Tree, by_s: float) -> None:
         self.span = span
         self.tree = tree
         self.by_s = by_s
         self.outcomes: list[Outcome] = []
+        self.owner: dict[int, object] = {}  # who hands it on: the first to put itself in
         self.waiting: int | None = None  # None: its run is still open
 
 
@@ -87,15 +88,21 @@ class HoldProcessor(SpanProcessor):
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Have runs judged, and hand on whatever is held then."""
         deadline = self._clock() + timeout_millis / 1000
-        judged = self._pipeline.flush(timeout_millis / 1000)
-        self._release(list(self._held))
+        try:
+            judged = self._pipeline.flush(timeout_millis / 1000)
+        finally:
+            self._release(list(self._held))
         return self._inner.force_flush(max(1, int((deadline - self._clock()) * 1000))) and judged
 
     def shutdown(self) -> None:
         self._shut = True
-        self._pipeline.flush(self._seconds)
-        self._release(list(self._held))
-        self._inner.shutdown()
+        try:
+            self._pipeline.flush(self._seconds)
+        finally:  # also of a wait that Ctrl-C ended
+            try:
+                self._release(list(self._held))
+            finally:
+                self._inner.shutdown()
 
     def _hold(self, span: ReadableSpan) -> bool:
         held = False
@@ -105,8 +112,8 @@ class HoldProcessor(SpanProcessor):
                 return False
             self._held[span.context.span_id] = _Held(span, tree, self._clock() + self._seconds)
             held = True  # from here on somebody hands it on
-            while len(self._held) > MOST_HELD:
-                self._release([next(iter(self._held))])
+            if len(self._held) > MOST_HELD:
+                self._release(list(self._held)[:-MOST_HELD])
             if self._shut:  # meanwhile: nobody looks after what is held any more
                 self._release([span.context.span_id])
             self._pipeline.wake()
@@ -116,7 +123,7 @@ class HoldProcessor(SpanProcessor):
 
     def _tree_of(self, span: ReadableSpan) -> Tree | None:
         """The tree of a span that has ended and that later marks will stand on, as far as can be told."""
-        if span.context is None or not (self._pipeline.rules.judged or self._pipeline.own):
+        if span.context is None or not self._pipeline.marks_later:
             return None
         tree = self._pipeline.assembler.trees.get(span.context.span_id)
         return tree if tree is not None and tree.ours else None
@@ -158,19 +165,35 @@ class HoldProcessor(SpanProcessor):
         return self._held.get(int(run.mark_span_id, 16)) if run.mark_span_id else None
 
     def _release(self, span_ids: Iterable[int]) -> None:
+        interrupted: BaseException | None = None
         for span_id in span_ids:
-            held = self._held.pop(span_id, None)
-            if held is None:
-                continue
-            span = held.span
             try:
+                self._let_go(span_id)
+            except BaseException as error:  # noqa: BLE001, PERF203 - Ctrl-C: the others must not stay behind
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
+
+    def _let_go(self, span_id: int) -> None:
+        """Hands a span on, if nobody else does. Ctrl-C on the way costs it its marks at most."""
+        held = self._held.get(span_id)
+        if held is None:
+            return
+        mine, span = object(), held.span
+        try:
+            if held.owner.setdefault(0, mine) is mine:
                 span = marked(span, held.outcomes, reasons=self._reasons)
-            except Exception as error:  # noqa: BLE001 - see _hold
-                self._failed("marking a held span", error)
-            try:
-                self._inner.on_end(span)
-            except Exception as error:  # noqa: BLE001 - it is anybody's code, and others are to be handed on
-                self._failed("handing on a held span", error)
+        except Exception as error:  # noqa: BLE001 - see _hold
+            self._failed("marking a held span", error)
+        finally:
+            # No call that could be interrupted stands before the one that hands it on.
+            if 0 in held.owner and held.owner[0] is mine:
+                try:
+                    self._inner.on_end(span)
+                except Exception as error:  # noqa: BLE001 - it is anybody's code, and others are to be handed on
+                    self._failed("handing on a held span", error)
+                finally:
+                    self._held.pop(span_id, None)
 
 
 def marked(span: ReadableSpan, outcomes: Sequence[Outcome], *, reasons: bool) -> ReadableSpan:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from opentelemetry import trace
 from opentelemetry._logs import LoggerProvider
@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext, SpanKind, TracerProvider
 
 from otel_chloe.assembly import Tree
-from otel_chloe.config import Rules, ScorerRule, load_rules
+from otel_chloe.config import Rules, load_rules
 from otel_chloe.config.settings import positive_seconds
 from otel_chloe.config.table import chosen as settings_that_hold
 from otel_chloe.conventions import (
@@ -37,14 +37,19 @@ from otel_chloe.conventions import (
     usual,
 )
 from otel_chloe.health import Health
-from otel_chloe.judge.ask import Complete
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, OTHER, TOOL, Kind
+from otel_chloe.pipeline.context import ours
 from otel_chloe.pipeline.scoring import Forbidden, Full, Glance, OnMark, Pipeline, watched
 from otel_chloe.processor import block
+from otel_chloe.processor.given import forbidden_names, scorer_rules
+from otel_chloe.processor.logs import ContentLogs
 from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
 from otel_chloe.sinks import Origin, Sinks, origin_of
+
+if TYPE_CHECKING:
+    from otel_chloe.judge.ask import Complete
 
 _FOREIGN_KINDS: Final = frozenset({SpanKind.SERVER, SpanKind.PRODUCER, SpanKind.CONSUMER})
 """Kinds of spans that are of another trade where they say nothing at their start. A CLIENT may yet be a model call."""
@@ -91,7 +96,7 @@ class ScoringSpanProcessor(SpanProcessor):
         settings: Mapping[str, object] | None = None,
     ) -> None:
         self._given = load_rules(rules)
-        self._rules = self._given.with_scorers(_scorer_rules(scorers)) if scorers else self._given
+        self._rules = self._given.with_scorers(scorer_rules(scorers)) if scorers else self._given
         chosen = settings_that_hold(self._rules.settings, settings)
 
         def sinks(health: Health, on_provider: Callable[[], None]) -> Sinks:
@@ -113,7 +118,7 @@ class ScoringSpanProcessor(SpanProcessor):
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._recorded = self._assembler.recorded
-        self._forbidden = _forbidden_names(self._rules)
+        self._forbidden = forbidden_names(self._rules)
         self._harmless: set[str | None] = set()
         self._marks = SpanMarks(
             self._rules, chosen, self._assembler, self._pipeline.health, self._guard, self._pipeline.own
@@ -122,6 +127,10 @@ class ScoringSpanProcessor(SpanProcessor):
         self._scores = self._rules.everyone is not None or self._names_agents
         self._origin: Origin | None = None
         self._shut = False
+        if chosen.baggage:
+            block.read_baggage()
+        if self._pipeline.asks:
+            self._first = self._first_of_others  # type: ignore[method-assign]  # others pay nothing for the question
 
     # --- hooks -------------------------------------------------------------------------------------------------------
 
@@ -241,7 +250,7 @@ class ScoringSpanProcessor(SpanProcessor):
             kind, _ = kind_of(attributes, span._name, scope_name)
         elif span._kind in _FOREIGN_KINDS or not FOREIGN_KEYS.isdisjoint(attributes):
             return
-        marked = block.used and block.mark_started(span)
+        marked = block.used and block.mark_started(span, parent_context, root=True)
         parent = span._parent
         orphan = False
         if parent is not None and not parent.is_remote:
@@ -259,6 +268,11 @@ class ScoringSpanProcessor(SpanProcessor):
         if self._scores or block.used:
             tree.watched = self._names_agents or kind is not AGENT or not is_named(attributes)
             self._marks.hook(span, tree)
+
+    def _first_of_others(self, span: Span, parent_context: Context | None = None) -> None:
+        """The same of spans that are not of a scorer, a judge or an ``on_mark`` at work."""
+        if not ours.get():
+            ScoringSpanProcessor._first(self, span, parent_context)
 
     def _joined(self, span: Span, parent: SpanContext) -> bool:
         """Whether a span whose parent is over belongs to a tree that still waits to be closed."""
@@ -292,6 +306,10 @@ class ScoringSpanProcessor(SpanProcessor):
             next_processor, positive_seconds(seconds, "hold: seconds"), self._pipeline, failed=self._guard
         )
 
+    def log_records(self) -> ContentLogs:
+        """A processor for the LoggerProvider: it reads content that is sent as log records. ``attach`` adds it."""
+        return ContentLogs(self._assembler, self._pipeline.health.count, self._guard)
+
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Close every run whose root has ended, and hand its marks to the providers. False if that took too long."""
         return self._pipeline.flush(timeout_millis / 1000)
@@ -307,6 +325,16 @@ class ScoringSpanProcessor(SpanProcessor):
         return self._given
 
     @property
+    def held_rules(self) -> Rules:
+        """The rules that runs are scored by: those, and the scorers."""
+        return self._rules
+
+    @property
+    def slow_scorers(self) -> list[str]:
+        """The scorers that took too long for the end of a span, by name."""
+        return self._pipeline.own.slow if self._pipeline.own is not None else []
+
+    @property
     def last_runs(self) -> list[Glance]:
         """What the last runs have shown: the names of agents and tools, and the gaps."""
         return list(self._pipeline.last_runs.copy())
@@ -314,17 +342,6 @@ class ScoringSpanProcessor(SpanProcessor):
     def stats(self) -> dict[str, int]:
         """What was counted since the start: runs, marks, late spans, errors by type, and the runs open now."""
         return self._pipeline.stats()
-
-
-def _scorer_rules(scorers: Sequence[object]) -> tuple[ScorerRule, ...]:
-    from otel_chloe.kit import as_scorers  # only for who has scorers of their own
-
-    return tuple(ScorerRule(scorer=each) for each in as_scorers(scorers))
-
-
-def _forbidden_names(rules: Rules) -> frozenset[str]:
-    held = [rules.everyone, *rules.alone.values()]
-    return frozenset(name for each in held if each and each.calls for name in each.calls.must_not_call)
 
 
 def _looks_like_agent(span: Span) -> bool:

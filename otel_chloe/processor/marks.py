@@ -17,7 +17,7 @@ from otel_chloe.conventions import AGENT_NAME, PLACEHOLDER_NAMES, plain, read
 from otel_chloe.health import Health
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT
-from otel_chloe.processor.endhook import EndHook
+from otel_chloe.processor.endhook import AskingEndHook, EndHook
 from otel_chloe.run import Run
 from otel_chloe.scorers import calls, kept, outcomes_under, rules_of, used_names
 from otel_chloe.semconv import CHLOE_EXPECTED, CHLOE_PASSED
@@ -44,7 +44,7 @@ MOST_DEPTH: Final = 64
 class SpanMarks:
     """Scores the run that hangs on a span when the span ends, as far as it is known, and writes its marks on it."""
 
-    __slots__ = ("_assembler", "_health", "_own", "_reasons", "_rules", "_ways", "failed")
+    __slots__ = ("_assembler", "_health", "_hooks", "_own", "_reasons", "_rules", "_ways", "failed")
 
     def __init__(
         self,
@@ -61,6 +61,7 @@ class SpanMarks:
         self._health = health
         self.failed = failed
         self._own = own
+        self._hooks = EndHook if own is None else AskingEndHook
         self._ways: dict[tuple[str, ...], dict[str, Value] | None] = {}
 
     def hook(self, span: Span, tree: Tree) -> None:
@@ -69,7 +70,7 @@ class SpanMarks:
         if getattr(inner, "__func__", None) is type(span).end:
             inner = None  # the span's own method: held by the hook, it would hold the span
         try:
-            span.end = EndHook(self, span, tree, inner)  # type: ignore[method-assign]
+            span.end = self._hooks(self, span, tree, inner)  # type: ignore[method-assign]
         except AttributeError:
             tree.unhooked = tree.watched = True
 
@@ -83,8 +84,11 @@ class SpanMarks:
                 self.hook(span, tree)
             parent_id = span.parent.span_id if span.parent is not None else None
 
-    def write(self, span: Span, tree: Tree, *, live: bool = False) -> None:
-        """Write the marks of the span's run on the span; ``live``: it goes on, and is not ending."""
+    def write(self, span: Span, tree: Tree, *, live: bool = False, ended_ns: int | None = None) -> None:
+        """Write the marks of the span's run on the span.
+
+        ``live``: the span goes on, and does not end. ``ended_ns``: when it ends, where that is not now.
+        """
         if tree.closed or not span.is_recording():
             return
         store: Any = getattr(span, "_attributes", None)
@@ -94,7 +98,7 @@ class SpanMarks:
             known = plain(span.attributes)  # else the public way is taken
         attributes = self._plain(span, tree, known) if tree.plain_root else None
         if attributes is None:
-            attributes = self._whole(span, tree, live=live)
+            attributes = self._whole(span, tree, live=live, ended_ns=ended_ns)
         if not attributes:
             return
         self._put(span, store, known, attributes)
@@ -189,17 +193,17 @@ class SpanMarks:
             return None
         return calls_kept(used_names(short) if self._reasons else None)
 
-    def _whole(self, span: Span, tree: Tree, *, live: bool) -> dict[str, Value]:
+    def _whole(self, span: Span, tree: Tree, *, live: bool, ended_ns: int | None) -> dict[str, Value]:
         """The attributes of any run, from all that its spans tell."""
         part = read(span)
         if part is None or (part.kind is not AGENT and part.span_id != tree.root_id):
             return {}
         part.sampled = tree.sampled
-        found = self._assembler.runs_at(tree, part, time_ns())
+        found = self._assembler.runs_at(tree, part, time_ns() if ended_ns is None else ended_ns)
         if found is None:
             return {}
         run, top = found
-        held = rules_of(run, self._rules) if top else self._rules.named(run.agent)
+        held = rules_of(run, self._rules) if top else self._rules.of_sub_run(run)
         # What a judge is to say comes when the span is long gone.
         said = list(outcomes_under(run, held, run.trace_id, judging=True))
         if self._own is not None and not live:

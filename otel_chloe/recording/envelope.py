@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, Final
+
+from pydantic_core import from_json
 
 from .json_text import NotJsonError, parsed
 
@@ -38,10 +41,10 @@ class Envelopes:
 
     def parsed(self, line: bytes) -> Any:
         """Parse a line. Raises NotJsonError as :func:`otel_chloe.recording.json_text.parsed` does."""
-        head, tail = self._head, self._tail
-        if head is not None and line.startswith(head) and line.endswith(tail):
+        spans = self.spans_in(line)
+        if spans is not None:
             try:
-                self._inner["spans"] = parsed(line[len(head) : len(line) - len(tail)])
+                self._inner["spans"] = parsed(spans)
             except NotJsonError:
                 pass  # the whole line tells what is wrong with it
             else:
@@ -51,6 +54,28 @@ class Envelopes:
             self._left -= 1
             self._learn(line)
         return value
+
+    def spans_in(self, line: bytes) -> bytes | None:
+        """The text of a line's spans, which looks like a list; None where the line has another envelope."""
+        head, tail = self._head, self._tail
+        if head is None or not line.startswith(head) or not line.endswith(tail):
+            return None
+        spans = line[len(head) : len(line) - len(tail)]
+        return spans if spans.startswith(b"[") and spans.endswith(b"]") else None
+
+    def together(self, lines: Sequence[bytes]) -> Any:
+        """Parse the spans of some lines as one line's; None where that cannot be.
+
+        Each text begins and ends as a list does, and there must be as many lists in all as there are lines.
+        """
+        try:
+            lists = from_json(b"[" + b",".join(lines) + b"]", cache_strings="keys")
+        except ValueError:
+            return None
+        if len(lists) != len(lines) or any(spans.__class__ is not list for spans in lists):
+            return None
+        self._inner["spans"] = [span for spans in lists for span in spans]
+        return self._value
 
     def _learn(self, line: bytes) -> None:
         """Find the envelope of a line that has one group of spans. A mark in their place shows that it is theirs."""

@@ -11,6 +11,7 @@ from .span import Direct, Found
 from .values import as_list, as_object, objects_in
 
 _RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans")
+_RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
 _BATCHES: Final = (*_RESOURCE_SPANS, "batches")  # Tempo's name for the same list
 _WRAPPERS: Final = ("trace", "result")  # around resourceSpans: Tempo's query API v2, Jaeger's API v3
 _OTHER_SIGNALS: Final = {
@@ -58,9 +59,16 @@ class JsonForms:
         signals = {signal for key, signal in _OTHER_SIGNALS.items() if key in value}
         if signals:
             self._problems.other_signals |= signals
+            self._logs(value)
         elif value:  # {} is a request without spans: proto3 JSON leaves empty lists out
             self._problems.add(f"this is {looks_like(value)}", _ADVICE)
         return []
+
+    def _logs(self, value: dict[str, Any]) -> None:
+        groups = first_of(value, _RESOURCE_LOGS)
+        if self._problems.logs is not None and groups is not None:
+            self._problems.traces = True  # it has what is looked for
+            self._problems.logs(groups)
 
 
 def is_item(value: Any) -> bool:

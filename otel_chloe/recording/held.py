@@ -20,6 +20,7 @@ from ..assembly.stitch import Stitcher
 from ..assembly.stitching import stitch, stitched_run
 from ..part import AGENT, Part
 from ..run import End, Run
+from .logs import HeldLogs
 from .trace import Trace, by_end, hold, open_ids, tops, trace_of
 
 BUDGET: Final = 32 << 20
@@ -51,8 +52,9 @@ class HeldTraces:
     ``late`` counts the spans that came after their run was closed; they are in no run, and open none.
     """
 
-    def __init__(self, budget: int = BUDGET) -> None:
+    def __init__(self, budget: int = BUDGET, logs: HeldLogs | None = None) -> None:
         self.late = 0
+        self._logs = logs or HeldLogs()
         self._budget = budget
         self._held = 0
         self._now = 0
@@ -85,6 +87,7 @@ class HeldTraces:
         beside = _Busy(hosts)
         guests = [trace for trace in self._bare() if id(trace) not in taken and beside.at(trace)]
         runs: list[Run] = []
+        self._tell([*hosts, *bare, *guests])
         joined: set[int] = set()
         for traces in _at_a_time([*hosts, *bare, *guests]):
             if not guests and not bare:
@@ -103,11 +106,18 @@ class HeldTraces:
     def rest(self) -> list[Run]:
         """Close everything: nothing more is to come."""
         runs: list[Run] = []
+        self._tell(self._traces.values())
         for traces in _at_a_time(list(self._traces.values())):
             runs += self._built(traces, "shutdown")
             self._close(traces)
         runs += [stitched_run(each) for each in self._stitcher.rest()]
         return self._told(runs)
+
+    def _tell(self, traces: Iterable[Trace]) -> None:
+        """Give the spans of traces what was logged of them."""
+        self._logs.until(self._now)
+        for trace in traces:
+            self._logs.tell(trace.parts)
 
     def _bare(self) -> list[Trace]:
         return [trace for trace in self._traces.values() if trace.work and not trace.host]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from .documents import Document, document_spans, stands_alone
 from .envelope import Envelopes
 from .forms import JsonForms
 from .json_text import NotJsonError, parsed
-from .problems import ONE_A_LINE, Problems, size
+from .problems import ONE_A_LINE, Problems, UnwantedError, size
 from .span import Direct, Found
 
 _BOM: Final = b"\xef\xbb\xbf"
 _SKIP: Final = 1 << 20
+_TOGETHER: Final = 1 << 15
+"""Bytes of lines that are read together."""
 
 
 def json_spans(stream: io.BufferedIOBase, problems: Problems, max_bytes: int, direct: Direct) -> Iterator[Found]:
@@ -36,8 +38,37 @@ class _JsonLines:
             if not line.isspace():
                 yield from self._opening(line)
                 break
+        yield from self._rest()
+
+    def _rest(self) -> Iterator[Found]:
+        """Read what comes after the opening: lines in one envelope together, for what each costs by itself is much."""
+        held: list[tuple[bytes, bytes]] = []
+        size = 0
         for line in self._lines:
-            yield from self._spans_of(line)
+            spans = self._envelopes.spans_in(line)
+            if spans is not None:
+                held.append((line, spans))
+                size += len(line)
+                if size < _TOGETHER:
+                    continue
+            place = self._problems.place
+            yield from self._all_of(held, place if spans is not None else place - 1)
+            held, size = [], 0
+            self._problems.place = place
+            if spans is None:
+                yield from self._spans_of(line)
+        yield from self._all_of(held, self._problems.place)
+
+    def _all_of(self, held: Sequence[tuple[bytes, bytes]], last: int) -> Iterable[Found]:
+        """Read some lines, one after the other where anything is odd about them: the line is told with the problem."""
+        value = self._envelopes.together([spans for _, spans in held]) if len(held) > 1 else None
+        if value is not None:
+            try:
+                with self._problems.none_wanted():
+                    return self._forms.spans(value)
+            except UnwantedError:
+                pass
+        return self._each(Document(last - len(held) + 1, [line for line, _ in held], 0))
 
     def _read(self) -> Iterator[bytes]:
         """Give every line; one over the limit is cut after it, and its rest skipped."""

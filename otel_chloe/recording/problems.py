@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final
 
 from ..errors import InputError
 
@@ -18,21 +19,35 @@ def size(count: int) -> str:
     return f"{count >> 20:,} MB" if count >= 1 << 20 else f"{count:,} bytes"
 
 
+class UnwantedError(Exception):
+    """A problem came up where none was wanted."""
+
+
 class Problems:
     """Collects the problems of one recording and tells them as InputErrors.
 
     The same problem on lines that follow each other is told once, as a range. ``place`` is the number of the line or
-    message being read; 0 stands for the whole recording. ``traces`` and ``other_signals`` say what was seen in it.
+    message being read; 0 stands for the whole recording. ``traces`` and ``other_signals`` say what was seen in it;
+    ``logs`` takes the log records of OTLP/JSON, where somebody reads them.
     """
 
-    def __init__(self, name: str, tell: Callable[[InputError], None], *, limit: int = MAX_PROBLEMS) -> None:
+    def __init__(
+        self,
+        name: str,
+        tell: Callable[[InputError], None],
+        *,
+        limit: int = MAX_PROBLEMS,
+        logs: Callable[[Any], object] | None = None,
+    ) -> None:
         self.name = name
+        self.logs = logs
         self.place = 0
         self.unit = "line"
         self.traces = False
         self.other_signals: set[str] = set()
         self._tell = tell
         self._limit = limit
+        self._wanted = True
         self._told = 0
         self._untold = 0
         self._what = self._advice = ""
@@ -40,6 +55,8 @@ class Problems:
 
     def add(self, what: str, advice: str) -> None:
         """Note a problem at the current place. ``what`` says what is wrong, ``advice`` what was expected and helps."""
+        if not self._wanted:
+            raise UnwantedError
         if what == self._what and self.place <= self._to + 1:
             self._to = self.place
             self._times += 1
@@ -48,6 +65,15 @@ class Problems:
         self._what, self._advice = what, advice
         self._from = self._to = self.place
         self._times = 1
+
+    @contextmanager
+    def none_wanted(self) -> Generator[None]:
+        """Raises UnwantedError at the first problem inside, and notes none."""
+        self._wanted = False
+        try:
+            yield
+        finally:
+            self._wanted = True
 
     def close(self) -> None:
         """Tell what is still to be told: also that a recording holds nothing, or other signals only.

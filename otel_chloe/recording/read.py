@@ -20,7 +20,11 @@ MAX_ITEM_BYTES: Final = 256 << 20
 
 
 def read_spans(
-    source: Source, *, problem: Callable[[InputError], None] | None = None, max_item_bytes: int = MAX_ITEM_BYTES
+    source: Source,
+    *,
+    problem: Callable[[InputError], None] | None = None,
+    max_item_bytes: int = MAX_ITEM_BYTES,
+    logs: Callable[[Any], object] | None = None,
 ) -> Iterator[RecordedSpan]:
     """Read the spans of one recording, in the order in which it holds them.
 
@@ -30,13 +34,19 @@ def read_spans(
         problem: Is called for everything that cannot be read; what stands before and after it still counts.
             Without it the first problem is raised.
         max_item_bytes: The largest line, message or document.
+        logs: Is called with each list of ResourceLogs of an OTLP/JSON recording.
     """
-    yield from cast("Iterator[RecordedSpan]", _found(source, problem, max_item_bytes, _whole))
+    yield from cast("Iterator[RecordedSpan]", _found(source, problem, max_item_bytes, _whole, logs))
 
 
-def read_parts(source: Source, *, problem: Callable[[InputError], None] | None = None) -> Iterator[Part]:
+def read_parts(
+    source: Source,
+    *,
+    problem: Callable[[InputError], None] | None = None,
+    logs: Callable[[Any], object] | None = None,
+) -> Iterator[Part]:
     """Read the spans of one recording as parts. What cannot be read is told as by :func:`read_spans`."""
-    for found in _found(source, problem, MAX_ITEM_BYTES, usual_part):
+    for found in _found(source, problem, MAX_ITEM_BYTES, usual_part, logs):
         part = found if isinstance(found, Part) else read(found)
         if part is not None:
             yield part
@@ -47,9 +57,13 @@ def _whole(_raw: dict[str, Any], _resource: RecordedResource, _scope: RecordedSc
 
 
 def _found(
-    source: Source, problem: Callable[[InputError], None] | None, max_item_bytes: int, direct: Direct
+    source: Source,
+    problem: Callable[[InputError], None] | None,
+    max_item_bytes: int,
+    direct: Direct,
+    logs: Callable[[Any], object] | None = None,
 ) -> Iterator[Found]:
-    problems = Problems(name_of(source), problem or _raise)
+    problems = Problems(name_of(source), problem or _raise, logs=logs)
     with ExitStack() as stack:
         try:
             stream, form = stack.enter_context(opened(source))

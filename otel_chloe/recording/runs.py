@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..part import Part
 from ..run import Run
 from .held import BUDGET, HeldTraces
+from .logs import HeldLogs, without_log_files
 from .read import read_parts
 from .source import Source
 
@@ -58,12 +59,17 @@ def find_runs(
     ``late`` is told, for each recording, how many spans came after their run had been closed, where any did: they are
     in no run. ``budget`` is the memory that spans may take before the oldest runs are closed.
     """
+    sources = list(sources)
+    wanted = without_log_files(name for name, _ in sources)
+    sources = [each for each in sources if each[0] in wanted]
     if together:
-        yield from _joined(list(sources), problem, late, budget)
+        yield from _joined(sources, problem, late, budget)
         return
     for name, source in sources:
-        held = HeldTraces(budget)
-        for part in read_parts(source, problem=problem):
+        logs = HeldLogs()
+        logs.beside(name, problem)
+        held = HeldTraces(budget, logs)
+        for part in read_parts(source, problem=problem, logs=logs.add):
             if held.add(part):
                 for run in held.over():
                     yield FoundRun(name, run)
@@ -76,9 +82,12 @@ def find_runs(
 def _joined(
     sources: list[tuple[str, Source]], problem: Problem | None, late: Late | None, budget: int
 ) -> Iterator[FoundRun]:
-    held = HeldTraces(budget)
+    logs = HeldLogs()
+    for name, _ in sources:
+        logs.beside(name, problem)
+    held = HeldTraces(budget, logs)
     origins = _Origins()
-    for part, name in _merged(sources, problem):
+    for part, name in _merged(sources, problem, logs):
         origins.note(part, name)
         if held.add(part):
             yield from map(origins.found, held.over())
@@ -88,16 +97,16 @@ def _joined(
         late(", ".join(name for name, _ in sources), held.late)
 
 
-def _merged(sources: list[tuple[str, Source]], problem: Problem | None) -> Iterator[tuple[Part, str]]:
+def _merged(sources: list[tuple[str, Source]], problem: Problem | None, logs: HeldLogs) -> Iterator[tuple[Part, str]]:
     """The parts of all recordings by time, so that what belongs together comes together."""
-    streams = [_named(name, source, problem) for name, source in sources]
+    streams = [_named(name, source, problem, logs) for name, source in sources]
     if len(streams) > MERGED:
         return chain.from_iterable(streams)
     return heapq.merge(*streams, key=lambda pair: pair[0].end)
 
 
-def _named(name: str, source: Source, problem: Problem | None) -> Iterator[tuple[Part, str]]:
-    for part in read_parts(source, problem=problem):
+def _named(name: str, source: Source, problem: Problem | None, logs: HeldLogs) -> Iterator[tuple[Part, str]]:
+    for part in read_parts(source, problem=problem, logs=logs.add):
         yield part, name
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Any, Final, cast
 
-from ..conventions import USUAL_KEYS
+from ..conventions import USUAL_KEYS, kept
 from ..part import AGENT, CHAIN, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, Part
 
 _ROOTS: Final = (AGENT, WORKFLOW, CHAIN)
@@ -109,8 +109,8 @@ def open_ids(trace: Trace) -> frozenset[int]:
 def _slimmed(part: Part) -> int:
     """Drop what no run needs of a part, and tell how much memory the rest takes, about."""
     if not part.vocabulary:
-        part.raw, part.events = {}, ()
-        return _PART
+        part.raw, part.events = kept(part.raw), ()
+        return _PART + sum(getsizeof(value) for value in part.raw.values())
     raw = part.raw
     if part.usual:
         part.raw = raw = {key: raw[key] for key in USUAL_KEYS if key in raw}

@@ -15,6 +15,7 @@ from .otlp_json import status_of
 from .span import RecordedResource, RecordedScope, is_remote
 from .values import any_value, hex_id
 
+_ABSENT: Final = object()
 _PART: Final = 1_000
 """The memory of a part without its texts, about."""
 
@@ -68,8 +69,8 @@ def _texts(values: dict[str, Any], kind: Kind) -> dict[str, Any] | None:
     """The attributes that are read of a usual span; None where one that should be a text is none."""
     texts: dict[str, Any] = {}
     for key in READ_OF_USUAL[kind]:
-        if key in values:
-            value: Any = values[key]
+        value: Any = values.get(key, _ABSENT)
+        if value is not _ABSENT:
             text = texts[key] = value.get("stringValue") if value.__class__ is dict else None
             if text.__class__ is not str:
                 return None

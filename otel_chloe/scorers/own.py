@@ -71,7 +71,8 @@ def own_under(run: Run, rules: AgentRules | None, trace_id: str | None) -> Itera
     """The same of one run under these rules alone, and of none of its sub-runs."""
     if rules is None:
         return
-    owners: dict[str, str | None] = dict.fromkeys(rules.digests)
+    owners: dict[str, str | None] = {each.scorer.name: each.scorer.key for each in rules.scorers}
+    owners.update(dict.fromkeys(rules.digests))
     for each in rules.scorers:
         yield Own(
             run=run,

@@ -11,7 +11,7 @@ from otel_chloe.config import AgentRules, Expectations, Rules
 from otel_chloe.config.rules import with_inside
 from otel_chloe.gaps import EXPECTED_UNREADABLE
 from otel_chloe.inside import Inside
-from otel_chloe.mark import Mark, Outcome, Unscored
+from otel_chloe.mark import Mark, Outcome, Unscored, stamped
 from otel_chloe.run import Run
 from otel_chloe.scorers.calls import calls
 
@@ -48,7 +48,8 @@ class Due:
 
     def stamped(self, outcome: Outcome) -> Outcome:
         """The outcome with its version, id and severity."""
-        return _stamped(replace(outcome, name=EXPECTATIONS), self.run, self.rules, self.trace_id)
+        named = outcome if outcome.name == EXPECTATIONS else replace(outcome, name=EXPECTATIONS)
+        return _stamped(named, self.run, self.rules, self.trace_id)
 
 
 def outcomes(run: Run, rules: Rules, *, judging: bool = False) -> list[tuple[Run, Outcome]]:
@@ -85,13 +86,13 @@ def scored_runs(run: Run, rules: Rules) -> Iterator[tuple[Run, AgentRules, str |
     if (held := rules_of(run, rules)) is not None:
         yield run, held, run.trace_id
     for sub in _below(run):
-        if (held := rules.named(sub.agent)) is not None:
+        if (held := rules.of_sub_run(sub)) is not None:
             yield sub, held, sub.trace_id or run.trace_id
 
 
 def rules_of(run: Run, rules: Rules) -> AgentRules | None:
     """What holds for a top-level run: the rules for everyone, its agent's, and what the program expects of it alone."""
-    held = rules.for_run(run.agent)
+    held = rules.of_run(run)
     inside = run.inside
     if not isinstance(inside, Inside):
         return held
@@ -150,6 +151,8 @@ def _stamped(outcome: Outcome, run: Run, rules: AgentRules, trace_id: str | None
     digest = rules.digests[outcome.name]
     version = scorer_version(outcome.name, digest)
     id_ = mark_id(trace_id, run.span_id, outcome.name, version, digest)
+    if isinstance(outcome, Mark):
+        return stamped(outcome, version=version, id_=id_, severity=rules.severity)
     return replace(outcome, version=version, id=id_, severity=rules.severity)
 
 

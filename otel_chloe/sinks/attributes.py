@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from otel_chloe.mark import Mark, Outcome
+from otel_chloe.mark import Failed, Mark, Outcome
 from otel_chloe.semconv import CHLOE_PASSED, REASON_LIMIT, mark_keys
 
 Value: TypeAlias = bool | float | str
@@ -36,6 +36,8 @@ def mark_attributes(
     `room` is how many the span can still take (None: any number). Without room for all, only `chloe.passed` is
     written, and without room for that, none: an attribute over the SDK's limit would evict one of the user's.
     """
+    if len(outcomes) > 1:
+        outcomes = _one_of_each_name(outcomes)
     attributes: dict[str, Value] = {}
     verdict = passed(outcomes)
     if verdict is not None:
@@ -46,6 +48,15 @@ def mark_attributes(
             return full, True
         return (attributes if room >= len(attributes) else {}), False
     return _add_all(attributes, outcomes, reasons=reasons), True
+
+
+def _one_of_each_name(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes without those that failed because another's score has their name."""
+    found: dict[str, Outcome] = {}
+    for outcome in outcomes:
+        if isinstance(found.setdefault(outcome.name, outcome), Failed):
+            found[outcome.name] = outcome
+    return list(found.values())
 
 
 def calls_kept(reason: str | None) -> dict[str, Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -74,15 +74,17 @@ def record_runs(
     rules: str | os.PathLike[str] | Mapping[str, object] | Rules | None = None,
     *,
     provider: object = None,
+    scorers: Sequence[object] = (),
     complete: Complete | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Generator[RecordedRuns]:
     """Score the runs of the agent under test as long as the block goes on; ``recorded.runs`` has them with their marks.
 
     Args:
-        rules: As for :class:`~otel_chloe.ScoringSpanProcessor`. A run for which there is no rule is not recorded.
+        rules: As for :class:`~otel_chloe.ScoringSpanProcessor`. A run that nothing scores is not recorded.
         provider: The tracer provider that the agent uses; the global one where it is left out. The processor that is
             added to it does nothing any more when the block is over.
+        scorers: Scorers of your own, as for the processor.
         complete: Who answers for the judge's model, such as a :class:`~otel_chloe.testing.ScriptedJudge`.
         settings: As for the processor.
 
@@ -95,7 +97,7 @@ def record_runs(
         )
         raise ConfigError(message)
     recorded = RecordedRuns(lambda: processor.force_flush())  # noqa: PLW0108 - made below
-    processor = ScoringSpanProcessor(rules, complete=complete, on_mark=recorded, settings=settings)
+    processor = ScoringSpanProcessor(rules, scorers=scorers, complete=complete, on_mark=recorded, settings=settings)
     cast("Provider", found).add_span_processor(processor)
     try:
         yield recorded

@@ -1,6 +1,7 @@
 """An agent's process that has runs judged, a number of times a second, while its other thread works.
 
-``scripted`` and ``child`` take an event that ends them: so do background functions of other benchmarks.
+``scripted`` and ``child`` take an event that ends them: so do background functions of other benchmarks. Another event
+is set when the processor is there: what its rules import is no part of judging.
 """
 
 from __future__ import annotations
@@ -46,24 +47,26 @@ async def answer(model, messages):
     return checks(True)
 
 
-def scripted(stop: threading.Event) -> int:
+def scripted(stop: threading.Event, ready: threading.Event | None = None) -> int:
     """Judged by a ``complete=`` that answers after 50 ms. How many runs were judged."""
-    return _judge(stop, ScoringSpanProcessor(rules(), complete=answer, settings={"settle_s": 0.2}))
+    return _judge(stop, ScoringSpanProcessor(rules(), complete=answer, settings={"settle_s": 0.2}), ready)
 
 
-def child(stop: threading.Event) -> int:
+def child(stop: threading.Event, ready: threading.Event | None = None) -> int:
     """Judged by the judge's own process, whose litellm is a fake that answers after 50 ms."""
     child_judge._SHARED._launch = Launch(first_path=(str(HERE.parent / "fake_litellm"),))
     said = {**rules(), "judge": {"model": "met:0.05"}}
-    return _judge(stop, ScoringSpanProcessor(said, settings={"settle_s": 0.2}))
+    return _judge(stop, ScoringSpanProcessor(said, settings={"settle_s": 0.2}), ready)
 
 
-def _judge(stop: threading.Event, processor: ScoringSpanProcessor) -> int:
+def _judge(stop: threading.Event, processor: ScoringSpanProcessor, ready: threading.Event | None) -> int:
     exporter = Counting()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(processor)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     tracer = provider.get_tracer("app")
+    if ready is not None:
+        ready.set()
     following = time.monotonic()
     while not stop.wait(max(0.0, following - time.monotonic())):
         following += 1 / A_SECOND

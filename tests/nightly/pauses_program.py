@@ -35,9 +35,10 @@ def tell(took: list[float], judged: int) -> None:
 
 def main(what: str, seconds: float) -> None:
     tell(slices(seconds), 0)
-    stop, judged = threading.Event(), []
-    thread = threading.Thread(target=lambda: judged.append(getattr(judging_load, what)(stop)), daemon=True)
+    stop, ready, judged = threading.Event(), threading.Event(), []
+    thread = threading.Thread(target=lambda: judged.append(getattr(judging_load, what)(stop, ready)), daemon=True)
     thread.start()
+    ready.wait(60)
     took = slices(seconds)
     stop.set()
     thread.join(60)

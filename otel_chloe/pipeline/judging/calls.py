@@ -12,6 +12,7 @@ from otel_chloe.mark import JudgeCall
 from otel_chloe.pipeline.judging.budget import Budget
 from otel_chloe.pipeline.judging.circuit import Circuit
 from otel_chloe.pipeline.judging.pace import Pace
+from otel_chloe.pipeline.judging.within import within
 
 MOST_TRIES: Final = 3
 """Calls for one question, the first included."""
@@ -140,7 +141,7 @@ class Calls:
             self._judge = self._make()
         try:
             # Whoever answers keeps the time too; this is for one who does not.
-            return await asyncio.wait_for(self._judge.ask(ask), ask.timeout_s + 1.0)
+            return await within(self._judge.ask(ask), ask.timeout_s + 1.0)
         except (TimeoutError, asyncio.TimeoutError):
             said = f"the judge's model did not answer within {ask.timeout_s:g} s"
             raise JudgeError(said, error="timeout", retry=True) from None

@@ -18,6 +18,7 @@ from otel_chloe.judge.ask import Judge, Refused
 from otel_chloe.mark import Failed, JudgeCall, Outcome, Unscored
 from otel_chloe.pipeline.judging.budget import Budget
 from otel_chloe.pipeline.judging.calls import Calls, ModelState, Price
+from otel_chloe.pipeline.judging.within import within
 
 MIB: Final = 1024 * 1024
 ENDED: Final = "the process ended before the judge had answered"
@@ -214,7 +215,7 @@ class Desk:
         left_s = job.since + self._limits.deadline_s - asyncio.get_running_loop().time()
         try:
             judge = self._calls if job.judge is None else self._calls_by(job.judge)
-            return await asyncio.wait_for(self._score(job, judge), max(0.0, left_s))
+            return await within(self._score(job, judge), max(0.0, left_s))
         except Refused as refused:
             return [_unscored(job, str(refused), refused.error)]
         except (TimeoutError, asyncio.TimeoutError):
