@@ -6,43 +6,21 @@ import json
 import logging
 
 import pytest
-from agent_app import FAILED, PASSED, RULES, agent_attributes, marks_of, tool_attributes
+from agent_app import FAILED, PASSED, RULES, agent_attributes
 from agent_script import run_script
 from example_programs import load
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from own_provider import Setup
 
 from otel_chloe import Attachment, ConfigError, ScoringSpanProcessor, attach
 from otel_chloe.attachment.exporting import checked_url
 from otel_chloe.config import load_rules
 
 OTHER = {"agents": {"another": {"calls": {"mustCall": ["check_site"]}}}}
-
-
-class Setup:
-    """An application's own set-up: a provider and an exporter."""
-
-    def __init__(self, provider=None) -> None:
-        self.exporter = InMemorySpanExporter()
-        self.exporting = SimpleSpanProcessor(self.exporter)
-        self.provider = TracerProvider(shutdown_on_exit=False) if provider is None else provider
-        self.provider.add_span_processor(self.exporting)
-
-    def run(self, *tools, agent="site_doctor"):
-        tracer = self.provider.get_tracer("app")
-        with tracer.start_as_current_span(f"invoke_agent {agent}", attributes=agent_attributes(agent)):
-            for tool in tools:
-                with tracer.start_as_current_span(f"execute_tool {tool}", attributes=tool_attributes(tool)):
-                    pass
-
-    def marks(self):
-        return [marks_of(each) for each in self.exporter.get_finished_spans() if each.name.startswith("invoke_agent")]
-
-    def processors(self):
-        return self.provider._active_span_processor._span_processors
 
 
 @pytest.fixture
@@ -295,115 +273,6 @@ class TestWithoutAProvider:
     def test_a_given_one_that_takes_no_processors(self):
         with pytest.raises(ConfigError, match=r"^provider: a int takes no span processors"):
             attach(RULES, provider=7)
-
-
-class TestOtherPeoplesProviders:
-    """Fakes with the shapes of products that are not installed here; the real ones below and elsewhere."""
-
-    def test_phoenix_keeps_its_own_exporter(self):
-        """`phoenix.otel.TracerProvider.add_span_processor` takes its default processor away unless told not to."""
-
-        class Phoenix(TracerProvider):
-            def __init__(self):
-                super().__init__(shutdown_on_exit=False)
-                self._default_processor = True
-
-            def add_span_processor(self, span_processor, *args, replace_default_processor=True, **kwargs):
-                if self._default_processor and replace_default_processor:
-                    self._active_span_processor._span_processors = ()
-                    self._default_processor = False
-                super().add_span_processor(span_processor, *args, **kwargs)
-
-        provider = Phoenix()
-        exporter = InMemorySpanExporter()
-        provider.add_span_processor(SimpleSpanProcessor(exporter), replace_default_processor=False)
-        attachment = attach(RULES, provider=provider)
-        with provider.get_tracer("app").start_as_current_span("a"):
-            pass
-
-        assert [span.name for span in exporter.get_finished_spans()] == ["a"]
-        attachment.detach()
-
-    def test_a_wrapper_that_gives_on(self):
-        """Logfire's global provider keeps the SDK's in `provider`; others keep theirs in `__wrapped__`."""
-        for name in ("provider", "__wrapped__"):
-            inner = Setup()
-            wrapper = type("Wrapper", (), {"get_tracer": inner.provider.get_tracer})()
-            setattr(wrapper, name, inner.provider)
-            attachment = attach(RULES, provider=wrapper)
-            inner.run("check_site")
-
-            assert inner.marks() == [PASSED]
-            assert attach(RULES, provider=inner.provider) is attachment
-            attachment.detach()
-            assert inner.processors() == (inner.exporting,)
-
-    def test_a_product_that_stands_in_for_on_start_of_its_processors(self, setup):
-        """Traceloop puts a function of its own in the place of `on_start`, on the processor itself."""
-        attachment = attach(RULES, provider=setup.provider)
-        inner = attachment.processor.on_start
-        attachment.processor.on_start = lambda span, parent_context=None: inner(span, parent_context)
-        setup.run("check_site")
-
-        assert setup.marks() == [PASSED]
-
-    def test_a_provider_with_a_processor_of_its_own_that_goes_to_many(self):
-        class Wrapping(SpanProcessor):
-            def __init__(self, processor):
-                self.processor = processor
-
-            def on_start(self, span, parent_context=None):
-                self.processor.on_start(span, parent_context)
-
-            def on_end(self, span):
-                self.processor.on_end(span)
-
-        made = Setup()
-        scoring = ScoringSpanProcessor(RULES)
-        made.provider.add_span_processor(Wrapping(scoring))
-
-        assert attach(RULES, provider=made.provider).processor is scoring
-        scoring.shutdown()
-
-    def test_phoenix(self):
-        pytest.importorskip("phoenix.otel", reason="needs arize-phoenix-otel, which is not installed")
-        said = run_script("""
-        from phoenix.otel import register
-        from otel_chloe import attach
-        provider = register(endpoint="http://127.0.0.1:9/v1/traces", verbose=False, batch=True)
-        before = provider._active_span_processor._span_processors
-        attachment = attach(RULES)
-        say(len(before), provider._active_span_processor._span_processors == (*before, attachment.processor))
-        attachment.detach()
-        say(provider._active_span_processor._span_processors == before)
-        os._exit(0)  # nobody listens there: its exporter would try for a while
-        """)
-
-        assert said == ["1 True", "True"]
-
-    def test_logfire(self):
-        pytest.importorskip("logfire", reason="needs logfire, which is not installed")
-        said = run_script("""
-        import logfire
-        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-        from otel_chloe import attach
-        exporter = InMemorySpanExporter()
-        logfire.configure(send_to_logfire=False, console=False, metrics=False, inspect_arguments=False,
-                          additional_span_processors=[SimpleSpanProcessor(exporter)])
-        attachment = attach(RULES)
-        tracer = trace.get_tracer("app")
-        with tracer.start_as_current_span("invoke_agent site_doctor", attributes=agent_attributes("site_doctor")):
-            with tracer.start_as_current_span("execute_tool", attributes=tool_attributes("check_site")):
-                pass
-        say(attachment.flush(), [marks_of(each).get("chloe.passed") for each in exporter.get_finished_spans()
-                                 if each.name.startswith("invoke")])
-        say(attach(RULES) is attachment)
-        attachment.detach()
-        say(len(attachment.provider._active_span_processor._span_processors))
-        """)
-
-        assert said == ["True [True]", "True", "1"]
 
 
 def test_an_attachment_tells_what_it_is(setup):
