@@ -99,7 +99,12 @@ def running(
     log = folder / f"{name}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            argv, stdout=out, stderr=subprocess.STDOUT, cwd=folder, env={**os.environ, **variables}
+            argv,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env={**os.environ, **variables},
+            start_new_session=True,  # Ctrl-C is for who started it, and ends it in order
         )
     program = Program(name, process, log, ports)
 
