@@ -28,6 +28,9 @@ BUDGET_S: Final = 0.005
 """What a scorer may take of the agent's time. One that took longer, once, is asked after the run from then on."""
 PATIENCE_S: Final = 0.1
 """How long the agent waits for a scorer that turns out slow, or hangs: once, for it is not asked there again."""
+GLANCE_S: Final = 0.0025
+"""The agent waits in glances, so that a process that stands still (garbage collection, a busy machine) costs one of
+them, and is not taken for a scorer that is slow."""
 CROWDED_S: Final = 10.0
 """After no thread was free, how long no scorer is waited for."""
 MOST_SAID: Final = 20_000
@@ -67,6 +70,7 @@ class OwnScorers:
         self._slow = {
             id(rule.scorer) for rule in rules.scorers if isinstance(rule.scorer, CodeScorer) and is_async(rule.scorer)
         }
+        self._stood_still: set[int] = set()
         self._later = bool(self._slow)
         self._crowded_until = -math.inf
         self._said: dict[tuple[str | None, str | None], _Said] = {}
@@ -97,11 +101,13 @@ class OwnScorers:
 
     def _heard(self, own: Own, job: Job) -> list[Outcome]:
         """What a scorer says in the time that the agent has. It is learned how quick it is."""
-        answered = job.wait(PATIENCE_S)
+        glances, answered = 1, job.wait(GLANCE_S)
+        while not answered and glances * GLANCE_S < PATIENCE_S:
+            glances, answered = glances + 1, job.wait(GLANCE_S)
         if job.began_s is None:
             if not answered:  # others hold all threads: the agent must not wait for that at the end of every run
                 self._crowded_until = self._clock() + CROWDED_S
-        elif job.took_s is None or job.took_s > BUDGET_S:
+        elif self._was_slow(id(own.rule.scorer), job, glances):
             self._later = True
             self._slow.add(id(own.rule.scorer))
             self._health.warn(
@@ -109,6 +115,17 @@ class OwnScorers:
                 "and its mark is beside the agent's span: as an evaluation span, as an event and in metrics."
             )
         return [own.stamped(outcome) for outcome in job.outcomes or ()] if answered else []
+
+    def _was_slow(self, scorer: int, job: Job, glances: int) -> bool:
+        """Whether a scorer took too long: by itself, or twice in a row with all the process."""
+        took_s = job.took_s
+        if took_s is not None and took_s <= BUDGET_S:
+            self._stood_still.discard(scorer)
+            return False
+        if took_s is None or glances * GLANCE_S > BUDGET_S or scorer in self._stood_still:
+            return True
+        self._stood_still.add(scorer)
+        return False
 
     def _asked(self, own: Own) -> Job:
         job = Job(own.name, partial(_outcomes, own))
