@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from json.encoder import encode_basestring
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from otel_chloe.run import Run, ToolCall
 
@@ -91,24 +91,26 @@ def _parts(made: Sequence[ToolCall], left: int, values: int) -> list[_Part] | No
     return parts if left >= 0 else None
 
 
-def _taken(value: Any, room: Room) -> Plain:
+def _taken(value: object, room: Room) -> Plain:
     """The same as :func:`plain`; a text, or a few of them under their names, is looked at and not copied."""
-    as_it_is: Plain = value
-    if type(value) is str:
-        room.size += len(value) + 2
-        return as_it_is
-    if value is None or _is_flat(value, room):
-        return as_it_is
+    kind = type(value)
+    if kind is str:
+        text = cast("str", value)
+        room.size += len(text) + 2
+        return text
+    if value is None:
+        return None
+    if kind is dict and _is_flat(cast("dict[Any, Any]", value), room):
+        return cast("Plain", value)
     return plain(value, room)
 
 
-def _is_flat(fields: Any, room: Room) -> bool:
-    """Whether it is a mapping of nothing but what JSON takes as it is; then its size is known too."""
+def _is_flat(fields: dict[Any, Any], room: Room) -> bool:
+    """Whether it holds nothing but what JSON takes as it is; then its size is known too."""
     size = 8
-    if type(fields) is not dict or len(fields) > _FLAT:  # pyright: ignore[reportUnknownArgumentType]
+    if len(fields) > _FLAT:
         return False
-    items: Iterable[tuple[Any, Any]] = fields.items()
-    for key, item in items:
+    for key, item in fields.items():
         size += 28
         if type(key) is not str:
             return False
