@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from otel_chloe.config import Rules
 from otel_chloe.config.unseen import never_seen
 from otel_chloe.gaps import MAY_HIDE_CALLS
-from otel_chloe.pipeline.scoring import Glance
+from otel_chloe.pipeline.glance import Glance
 
 from .findings import Finding
 

@@ -15,7 +15,7 @@ from ..attachment.instrumentor import DISABLED_VARIABLE, disabled
 from ..config import RULES_VARIABLE, Rules
 from ..config.table import chosen
 from ..errors import ConfigError
-from ..pipeline.scoring import glance
+from ..pipeline.glance import glance
 from .console import BAD_INPUT, NOT_PASSED, OK, complain, printable, write
 from .reading import Recordings
 from .rules import rules_of
