@@ -117,8 +117,7 @@ class ScoringSpanProcessor(SpanProcessor):
         self._recorded = self._assembler.recorded
         self._origin: Origin | None = None
         self._shut = False
-        if chosen.baggage:
-            block.read_baggage()
+        block.follow(self._assembler, baggage=chosen.baggage)
         self._follow(held)
 
     # --- hooks -------------------------------------------------------------------------------------------------------
