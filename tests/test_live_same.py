@@ -60,6 +60,8 @@ SCORERS = [
     partial(max_duration, limit=1.0),
     no_loops,
 ]
+NEEDS_ALL = ("max_calls", "max_duration", "no_loops")
+"""Scorers that do not score a run of which something may be missing."""
 
 
 def plain(outcome: Outcome) -> Outcome:
@@ -88,6 +90,8 @@ def test_a_recording(recording: Path):
         for event in events:
             name = event["gen_ai.evaluation.name"]
             if event["span_id"] == span.context.span_id and f"chloe.{name}.state" in (span.attributes or {}):
+                if (span.attributes or {})[f"chloe.{name}.state"] == "unscored" and name in NEEDS_ALL:
+                    continue  # LangSmith ends an agent's span before those below it: there the run was incomplete still
                 assert (span.attributes or {})[f"chloe.{name}.state"] == event["chloe.state"]
                 assert (span.attributes or {}).get(f"chloe.{name}.score") == event.get("gen_ai.evaluation.score.value")
 

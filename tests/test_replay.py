@@ -143,6 +143,9 @@ def test_the_mark_on_the_agent_span_is_the_events(both):
         if is_model_call(span):
             continue  # its run was stitched of model calls: its marks are in events alone
         said = span.attributes or {}
+        if said.get("chloe.calls.state") == "unscored" and "(cut_short)" in str(said.get("chloe.calls.reason")):
+            assert span.instrumentation_scope.name == "langsmith"  # it ends an agent's span before those below it
+            continue
         assert said.get("chloe.calls.state") == event["chloe.state"], span.name
         assert said.get("chloe.calls.score") == event.get("gen_ai.evaluation.score.value"), span.name
         assert said.get("chloe.calls.reason") == event["gen_ai.evaluation.explanation"][:1_024], span.name
