@@ -66,7 +66,7 @@ def is_structure(value: str) -> bool:
         return False
     try:
         json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -321,7 +321,7 @@ def renamed(rng: random.Random, case: Case) -> Effect:
     else:
         span[where] = odd
     case.spans[at] = resource, scope, span
-    return Effect("renamed", whole=False, said=[ANYTHING])
+    return Effect("renamed", whole=False, said=[ANYTHING, "", "x" * 5_000, "\ufffd", "\ud800"])
 
 
 Mutation: TypeAlias = "Callable[[random.Random, Case], Effect]"
