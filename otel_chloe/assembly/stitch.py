@@ -93,6 +93,8 @@ class Stitcher:
         if len(found) != 1:
             return False
         found[0].tools.append(tool)
+        found[0].size += tool.size
+        self._held += tool.size
         return True
 
     def idle(self, now: float) -> list[Stitched]:

@@ -93,11 +93,15 @@ def _said(found: Mapping[str, Any]) -> Message | None:
 
 
 def _body(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A message without the envelope that a serializer put round it."""
-    body = mapping(found.get("kwargs")) or mapping(found.get("data")) or found
-    if "message" in body and "role" not in body and mapping(body["message"]):
-        body = mapping(body["message"]) or body
+    """A message without the envelopes that serializers put round it: a choice or generation, and round the message."""
+    body = _opened(found)
+    if "message" in body and "role" not in body and (inner := mapping(body["message"])):
+        return _opened(inner)
     return body
+
+
+def _opened(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(found.get("kwargs")) or mapping(found.get("data")) or found
 
 
 def whole(told: tuple[Message, ...] | None) -> tuple[Message, ...] | None:
