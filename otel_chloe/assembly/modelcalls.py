@@ -78,6 +78,25 @@ def stopped_to_ask(part: Part) -> bool:
     return reasons.__class__ in (list, tuple) and any(reason in ASKS for reason in reasons)
 
 
+def first_prompt(calls: Sequence[ModelCall]) -> str | None:
+    """What the user said last before the first of some model calls."""
+    if not calls:
+        return None
+    found = None
+    for message in calls[0].facts.input or ():
+        if message.role == "user" and message.text and not message.responses:
+            found = message.text
+    return found
+
+
+def final_answer(call: ModelCall) -> str | None:
+    """The answer of a model call that asks for no tool."""
+    told = call.facts.output or ()
+    if any(message.requests for message in told):
+        return None
+    return next((m.text for m in reversed(told) if m.text and m.role in ("assistant", "")), None)
+
+
 def _merged(one: ModelFacts, other: ModelFacts) -> ModelFacts:
     longer = other.input if len(other.input or ()) > len(one.input or ()) else one.input
     told = one if one.output else other
