@@ -17,7 +17,8 @@ class Effect:
     """What a mutation did.
 
     ``same``: the runs must be just what they were. ``whole``: every span still says what it is, so that no call is
-    lost. ``lies``: spans stand where they never stood, so that one call may look like two. ``said``: values that the spans say now, and that facts may therefore have; ANYTHING stands for any result.
+    lost. ``lies``: spans stand where they never stood, so that one call may look like two. ``said``: values that the
+    spans say now, and that facts may therefore have; ANYTHING stands for any result.
     ``prefixes``: values of which the spans now have only the beginning.
     """
 
