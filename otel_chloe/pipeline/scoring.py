@@ -206,7 +206,7 @@ class Pipeline:
     def _tick(self, now: float) -> float | None:
         if self._judgements is not None:
             self._judgements.expect([tree.trace_id for tree in self.assembler.trees.copy().values()])
-        again = self._scorers_due(now) if self.own is not None else None
+        again = self._scorers_due(now)
         self._emit(self.assembler.due(now, time_ns()))
         self._publish()
         holding = [holder for holder in self.holders if holder.late(now)]
