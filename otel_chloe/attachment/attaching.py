@@ -113,7 +113,7 @@ class Attachment:
 
     def again(self, rules: Rules, options: Mapping[str, object]) -> Attachment:
         """This attachment, if it is what a second ``attach`` asks for."""
-        if not _same(rules, self.processor.rules):
+        if not (_same(rules, self.processor.rules) or self.processor.follows(rules)):
             known = self.processor.rules.source or "rules of its own"
             raise ConfigError(
                 f"attach: this provider is scored by {known} already, and would be by {rules.source or 'other rules'} "

@@ -1,4 +1,4 @@
-"""What can be told without a provider: the rules, the judge, the instrumentations, and what runs have shown."""
+"""What can be told without a provider: the rules, the judge, the sampling, and what runs have shown."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import importlib.util
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import metadata
-from typing import Final, NamedTuple
+from typing import Final
 
 from otel_chloe.config import Rules
 from otel_chloe.config.unseen import never_seen
 from otel_chloe.gaps import MAY_HIDE_CALLS
-from otel_chloe.pipeline.scoring import Glance
+from otel_chloe.pipeline.glance import Glance
 
 from .findings import Finding
 
@@ -32,29 +31,6 @@ KEYS: Final[Mapping[str, str]] = {
     "xai": "XAI_API_KEY",
 }
 """The variable of the key that a model's provider asks for, by how its id begins."""
-
-
-class Switch(NamedTuple):
-    """What switches content on or off in a family of instrumentations."""
-
-    family: str
-    variable: str
-    on: tuple[str, ...] | None
-    """The values that switch it on; None: it is on, unless the variable says `off`."""
-    off: tuple[str, ...] = ()
-    advice: str = ""
-
-
-SWITCHES: Final[Mapping[str, Switch]] = {
-    "opentelemetry-util-genai": Switch(
-        "OpenTelemetry GenAI",
-        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
-        ("span_only", "span_and_event", "true"),
-        advice="Set it to SPAN_ONLY (older instrumentations: true).",
-    ),
-    "openinference-instrumentation": Switch("OpenInference", "OPENINFERENCE_HIDE_INPUTS", None, ("true", "1")),
-    "traceloop-sdk": Switch("OpenLLMetry", "TRACELOOP_TRACE_CONTENT", None, ("false", "0")),
-}
 
 
 def rules_found(rules: Rules) -> Iterator[Finding]:
@@ -83,8 +59,7 @@ _WRITE_RULES: Final = "Give attach() a rules file, or name one in OTEL_CHLOE_RUL
 
 def judge_found(rules: Rules, *, own: bool = False) -> Iterator[Finding]:
     """Whether the models that the rules name can be asked. No model is asked for it."""
-    asked = {each.model for each in rules.expectations if each.model} | {rules.judge.model or ""} - {""}
-    models = sorted(asked | {each.model for each in rules.own_judges if each.complete is None})
+    models = models_asked(rules)
     if not models:
         yield Finding("ok", "judge", "no lines to judge")
         return
@@ -104,32 +79,23 @@ def judge_found(rules: Rules, *, own: bool = False) -> Iterator[Finding]:
             yield Finding("wrong", "judge", f"{model}: {key} is not set", f"Set {key}, or give complete=.")
 
 
+def models_asked(rules: Rules) -> list[str]:
+    """The models that rules have asked, but those that a scorer asks in its own way."""
+    asked = {each.model for each in rules.expectations if each.model} | {rules.judge.model or ""}
+    return sorted((asked | {each.model for each in rules.own_judges if each.complete is None}) - {""})
+
+
 def key_of(model: str) -> str | None:
     """The variable of the key that a model wants, where it is known."""
     return next((key for begins, key in KEYS.items() if model.startswith(begins)), None)
 
 
-def content_found() -> Iterator[Finding]:
-    """The instrumentations that are installed, and whether they write prompts, arguments and results."""
-    for package, switch in SWITCHES.items():
-        if not _installed(package):
-            continue
-        said = os.environ.get(switch.variable, "").strip()
-        is_on = said.lower() not in switch.off if switch.on is None else said.lower() in switch.on
-        value = f"{switch.variable}={said}" if said else f"{switch.variable} is not set"
-        if is_on:
-            yield Finding("ok", "content", f"{switch.family} writes content ({value})")
-        else:
-            told = "calls are scored, prompts and results are not seen"
-            yield Finding("note", "content", f"{switch.family} writes none ({value}): {told}. {switch.advice}".strip())
-
-
-def _installed(package: str) -> bool:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+def sampling_found(name: str, share: float | None) -> Finding:
+    """What a sampler makes of the runs that start here; ``share`` is that of the traces that it keeps, None for all."""
+    if share is None or share >= 1:
+        return Finding("ok", "sampling", f"{name} hides none of the runs that start here")
+    hidden = f"{name} hides {1 - share:.0%} of all traces: runs in them are not scored, and not counted"
+    return Finding("warn", "sampling", hidden, "Sample in the collector instead (tail sampling), which sees the marks.")
 
 
 def seen_found(rules: Rules, runs: Iterable[Glance], *, where: str) -> Iterator[Finding]:

@@ -11,7 +11,8 @@ from opentelemetry.sdk.version import __version__ as sdk_version
 from otel_chloe.errors import ConfigError
 from otel_chloe.sinks import is_real
 
-from .checks import content_found, judge_found, rules_found, scorers_found, seen_found
+from .checks import judge_found, rules_found, sampling_found, scorers_found, seen_found
+from .content import content_found
 from .findings import Diagnosis, Finding, diagnosis
 from .provider import find_provider, processors_of
 
@@ -64,15 +65,7 @@ def _sampler(provider: Any) -> Iterator[Finding]:
         return
     share = _share(sampler)
     name = sampler.get_description() if hasattr(sampler, "get_description") else type(sampler).__name__
-    if share is None or share >= 1:
-        yield Finding("ok", "sampling", f"{name} hides none of the runs that start here")
-        return
-    yield Finding(
-        "warn",
-        "sampling",
-        f"{name} hides {1 - share:.0%} of all traces: runs in them are not scored, and not counted",
-        "Sample in the collector instead (tail sampling), which sees the marks.",
-    )
+    yield sampling_found(name, share)
 
 
 def _share(sampler: Any) -> float | None:

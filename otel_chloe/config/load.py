@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from otel_chloe.config.changes import file_read
 from otel_chloe.config.document import Document, Key, read_document
-from otel_chloe.config.rules import AgentRules, Rules, ScorerRule
+from otel_chloe.config.rules import AgentRules, FileRead, Rules, ScorerRule
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, camel, contradictions, relaxed, unknown_key
 from otel_chloe.record import keep
@@ -31,11 +33,16 @@ class _Problem(NamedTuple):
 
 def read_rules(source: str | PathLike[str] | Mapping[str, object]) -> Rules:
     """Read and check rules: what :func:`otel_chloe.config.load_rules` does where there are any."""
+    file = None if isinstance(source, Mapping) else _file(source)  # before it is read: what is written then is a change
     document = _document(source)
     rules = _rules(document, None if isinstance(source, Mapping) else document.name)
     keep({key for entry in [rules.everyone, *rules.alone.values()] if entry and entry.where for key in entry.where})
     _warn(document, rules)
-    return rules
+    return rules if file is None else replace(rules, file=file)
+
+
+def _file(source: object) -> FileRead | None:
+    return file_read(cast("str | PathLike[str]", source)) if isinstance(source, str | PathLike) else None
 
 
 def _document(source: object) -> Document:

@@ -152,6 +152,7 @@ class SettingsEntry(Entry):
     reasons: Said[Switch] = None
     evaluation_spans: Said[Switch] = None
     baggage: Said[Switch] = None
+    reload_s: Said[Seconds] = None
     shutdown_s: Said[Seconds] = None
 
 

@@ -25,6 +25,7 @@ class Settings:
     - ``reasons``: whether a mark's reason is written to telemetry.
     - ``evaluation_spans``: whether each mark has a span of its own.
     - ``baggage``: whether runs are also scored by what their callers expect, in W3C baggage.
+    - ``reload_s``: how often it is looked whether the rules file has changed (0 or more; 0: never).
     - ``shutdown_s``: how long shutdown may take to hand over the marks that are due (0 or more).
 
     Raises :class:`~otel_chloe.errors.ConfigError` where a value is out of its range or of another type.
@@ -40,6 +41,7 @@ class Settings:
     reasons: bool = True
     evaluation_spans: bool = True
     baggage: bool = False
+    reload_s: float = 10.0
     shutdown_s: float = 10.0
 
     def __post_init__(self) -> None:
@@ -134,6 +136,7 @@ CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "reasons": switch,
     "evaluation_spans": switch,
     "baggage": switch,
+    "reload_s": seconds,
     "shutdown_s": seconds,
 }
 """What each setting must be; the rules file asks the same."""

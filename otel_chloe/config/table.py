@@ -69,6 +69,10 @@ MEANINGS: Final[Mapping[str, Meaning]] = {
         "whether runs are also scored by what their callers expect, in the baggage entry `chloe.expected`",
         "anybody who can call a program may have written its baggage",
     ),
+    "reload_s": Meaning(
+        "seconds between two looks at whether the rules file has changed; 0 for never",
+        "a rule that is mended counts within half a minute; a look costs microseconds, on the worker",
+    ),
     "shutdown_s": Meaning(
         "seconds that a shutdown may take to hand over the marks that are due",
         "less than what orchestrators wait before they kill",

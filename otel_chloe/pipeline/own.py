@@ -67,15 +67,22 @@ class OwnScorers:
         self._health = health
         self._back = back
         self._clock = clock
-        self._slow = {
-            id(rule.scorer) for rule in rules.scorers if isinstance(rule.scorer, CodeScorer) and is_async(rule.scorer)
-        }
+        self._slow: dict[int, AnyScorer] = {}
         self._stood_still: set[int] = set()
-        self._later = bool(self._slow)
+        self._later = False
+        self.threads = ScorerThreads(lambda _: health.error(GIVEN_UP), clock=clock)
+        self.renew(rules)
         self._crowded_until = -math.inf
         self._said: dict[tuple[str | None, str | None], _Said] = {}
-        functions = {rule.scorer.name for rule in rules.scorers if isinstance(rule.scorer, CodeScorer)}
-        self.threads = ScorerThreads(lambda _: health.error(GIVEN_UP), scorers=len(functions), clock=clock)
+
+    def renew(self, rules: Rules) -> None:
+        """Asks the scorers of other rules, too; those of the rules before are asked about the runs that are open."""
+        held = {id(each.scorer): each.scorer for of in (self._rules, rules) for each in of.scorers}
+        known = {number: scorer for number, scorer in self._slow.copy().items() if number in held}
+        late = {n: each for n, each in held.items() if isinstance(each, CodeScorer) and is_async(each)}
+        self._rules, self._slow = rules, {**known, **late}
+        self._later = bool(self._slow)
+        self.threads.scorers = len({each.name for each in held.values() if isinstance(each, CodeScorer)})
 
     # --- on the agent's thread ---------------------------------------------------------------------------------------
 
@@ -110,7 +117,7 @@ class OwnScorers:
                 self._crowded_until = self._clock() + CROWDED_S
         elif self._was_slow(id(own.rule.scorer), job, glances):
             self._later = True
-            self._slow.add(id(own.rule.scorer))
+            self._slow[id(own.rule.scorer)] = own.rule.scorer
             self._health.warn(
                 f"The scorer {own.name} takes more than {BUDGET_S * 1000:g} ms. From now on it is asked after the run, "
                 "and its mark is beside the agent's span: as an evaluation span, as an event and in metrics."
@@ -151,9 +158,10 @@ class OwnScorers:
         if self._later:
             self.threads.prepare()
 
-    def due(self, run: Run) -> list[Own]:
+    @staticmethod
+    def due(run: Run, rules: Rules) -> list[Own]:
         """All of the user's own scorers that are due for a closed run and its sub-runs, judges too."""
-        return own_due(run, self._rules)
+        return own_due(run, rules)
 
     def begin(self, run: Run, due: Iterable[Own], origin: Origin | None) -> tuple[list[tuple[Run, Outcome]], list[Run]]:
         """Has a closed run scored: gives the outcomes that are there, and the runs that wait for others."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -15,12 +13,14 @@ from otel_chloe.health import Health
 from otel_chloe.mark import JudgeCall, Outcome, Violation
 from otel_chloe.part import Part
 from otel_chloe.pipeline.forks import ForkGuard
+from otel_chloe.pipeline.glance import LastRuns
+from otel_chloe.pipeline.reloading import Reloading
 from otel_chloe.pipeline.work import Elsewhere, Together, Work
 from otel_chloe.pipeline.worker import Worker
 from otel_chloe.record import Record
 from otel_chloe.run import Run
 from otel_chloe.scorers import outcomes
-from otel_chloe.sinks import Sinks, Watched
+from otel_chloe.sinks import Sinks, watched
 
 if TYPE_CHECKING:
     from otel_chloe.judge.ask import Complete
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from otel_chloe.pipeline.own import OwnScorers
     from otel_chloe.scorers.own import Own
 
-LAST_RUNS: Final = 200
-"""Runs whose names and gaps are remembered, for `doctor()`."""
 RUNS_OPEN: Final = "runs_open"
 LINGER_S: Final = 60.0
 """After the last run the worker goes on looking for the next: to be woken costs that one more than all else here."""
@@ -57,26 +55,6 @@ OnMark: TypeAlias = Callable[[Run, Outcome], object]
 """A user's own function, called for every outcome on the worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class Glance:
-    """What a closed run has shown, by name alone."""
-
-    agents: frozenset[str]
-    tools: frozenset[str]
-    gaps: tuple[str, ...]
-
-
-def glance(run: Run) -> Glance:
-    """The names in a run, of its agents and of its tools, and the codes of its gaps."""
-    agents, waiting = set[str](), [run]
-    while waiting:
-        each = waiting.pop()
-        waiting += each.sub_runs
-        agents |= {each.agent} if each.agent else set()
-    tools = {name for call in run.tool_calls for name in (call.name, call.raw_name) if name}
-    return Glance(frozenset(agents), frozenset(tools), tuple(dict.fromkeys(gap.code for gap in run.gaps)))
-
-
 class Holder(Protocol):
     """Holds spans back until marks of a judge are on them."""
 
@@ -101,6 +79,7 @@ class Pipeline:
         complete: A user's own way to the judge's model.
         redact: A user's own function for what the judge may see.
         on_mark: Called with each outcome and the run that it is of.
+        on_rules: Called with the rules that a changed file gives, as they stand there: it has them taken.
     """
 
     def __init__(
@@ -114,40 +93,59 @@ class Pipeline:
         complete: Complete | None = None,
         redact: Callable[[str], str] | None = None,
         on_mark: OnMark | None = None,
+        on_rules: Callable[[Rules], None] | None = None,
     ) -> None:
         self.rules = rules
         self.settings = settings
         self.health = Health(monotonic)
         self.assembler = RunAssembler(_limits(settings), describe, expand, self.health.count)
-        self._judgements = self._judges(complete, redact)
-        self.own = self._own_scorers()
+        self._complete, self._redact = complete, redact
+        self._judgements: Judgements | None = None
+        self.own: OwnScorers | None = None
+        self._elsewhere: list[Elsewhere] = []
+        self._judge_by(rules)
         self._on_mark = on_mark
         self.holders: list[Holder] = []
-        parts: list[Elsewhere] = [each for each in (self._judgements, self.own and self.own.threads) if each]
-        elsewhere = Together(parts, monotonic) if parts else None
-        work: Work[Item] = Work(self._take, self._tick, self._close, self._forked, elsewhere)
+        work: Work[Item] = Work(self._take, self._tick, self._close, self._forked, Together(self._elsewhere, monotonic))
         self.worker: Worker[Item] = Worker(work, self.health, clock=monotonic, shutdown_s=settings.shutdown_s)
         self._sinks = sinks(self.health, self.worker.register_exit)
         self._forks = ForkGuard()
         self.awake = False
         self._sleeps_at: float | None = None
         self._seen = False
-        self.last_runs: deque[Glance] = deque(maxlen=LAST_RUNS)
-        self._glances: dict[Glance, Glance] = {}
+        self.last_runs = LastRuns()
+        self.reloading = Reloading(rules, settings.reload_s, self.health, on_rules or self.renew)
 
-    def _judges(self, complete: Complete | None, redact: Callable[[str], str] | None) -> Judgements | None:
-        if not self.rules.judged and self.rules.judge.model is None and not self.rules.own_judges:
-            return None  # with a model lines may come with a run
-        from otel_chloe.pipeline.judgements import Judgements  # with asyncio: only for who has lines to judge
+    def _judge_by(self, rules: Rules) -> None:
+        """Has judges and the user's own scorers there, where the rules ask for some."""
+        if self._judgements is not None:
+            self._judgements.renew(rules)
+        elif (
+            rules.judged or rules.judge.model is not None or rules.own_judges
+        ):  # with a model lines may come with a run
+            from otel_chloe.pipeline.judgements import Judgements  # with asyncio: only for who has lines to judge
 
-        return Judgements(self.rules, complete, self._back, redact=redact)
+            self._judgements = Judgements(rules, self._complete, self._back, redact=self._redact)
+            self._elsewhere.append(self._judgements)
+        if self.own is not None:
+            self.own.renew(rules)
+        elif rules.scorers:
+            from otel_chloe.pipeline.own import OwnScorers  # with the kit: only for who has scorers of their own
 
-    def _own_scorers(self) -> OwnScorers | None:
-        if not self.rules.scorers:
-            return None
-        from otel_chloe.pipeline.own import OwnScorers  # with the kit: only for who has scorers of their own
+            self.own = OwnScorers(rules, self.health, self._back)
+            self._elsewhere.append(self.own.threads)
 
-        return OwnScorers(self.rules, self.health, self._back)
+    def renew(self, rules: Rules) -> None:
+        """Has other rules hold for the trees that begin from now on. Called by the worker."""
+        for key in _only_at_start(self.rules, rules):
+            self.health.warn(f"{key}: of the rules file has changed. That takes effect when the program starts anew.")
+        self._judge_by(rules)
+        self._sinks.watch(watched(rules))
+        self.rules = rules
+
+    def _rules_of(self, tree: Tree) -> Rules:
+        """The rules that a tree began under."""
+        return tree.scored_by.rules if tree.scored_by is not None else self.rules
 
     def _back(self, item: Answered | JudgeCall) -> None:  # the worker is made later
         self.worker.hand_over(item)
@@ -166,6 +164,7 @@ class Pipeline:
 
     def wake(self) -> None:
         """The first span that is ours was seen: from here on the worker looks after what is open."""
+        self._sleeps_at = None
         self.awake = self._seen = True
         self.worker.wake()
 
@@ -207,6 +206,7 @@ class Pipeline:
         if self._judgements is not None:
             self._judgements.expect([tree.trace_id for tree in self.assembler.trees.copy().values()])
         again = self._scorers_due(now)
+        looks_again = self.reloading.due(now)
         self._emit(self.assembler.due(now, time_ns()))
         self._publish()
         holding = [holder for holder in self.holders if holder.late(now)]
@@ -215,10 +215,10 @@ class Pipeline:
         elif now >= self._sleeps_at:
             self.awake = False
             if not self.assembler.open_runs:  # looked at again: a hook that saw us awake did not wake us
-                self._sleeps_at = None
-                return None
+                return looks_again
             self.awake = True
-        return min(again if again is not None else math.inf, self.assembler.next_due(now))
+        times = (again, looks_again, self.assembler.next_due(now))
+        return min(each for each in times if each is not None)
 
     def _scorers_due(self, now: float) -> float | None:
         """Gives up scorers that take too long. When to look again; None where none is at work."""
@@ -255,9 +255,10 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         begun: list[Run] = []
         try:
-            self._remember(glance(closed.run))
-            found = outcomes(closed.run, self.rules, judging=self._judgements is not None)
-            begun = self._begin(closed, found)
+            self.last_runs.add(closed.run)
+            rules = self._rules_of(closed.tree)
+            found = outcomes(closed.run, rules, judging=self._judgements is not None)
+            begun = self._begin(closed, rules, found)
             with self._forks.held():
                 self._sinks.emit(closed.run, found, origin=closed.tree.origin)
                 for holder in self.holders:
@@ -268,27 +269,21 @@ class Pipeline:
         for run, outcome in found:
             self._tell(run, outcome)
 
-    def _begin(self, closed: Closed, found: list[tuple[Run, Outcome]]) -> list[Run]:
+    def _begin(self, closed: Closed, rules: Rules, found: list[tuple[Run, Outcome]]) -> list[Run]:
         """Has judges and the user's own scorers score a run: adds what is there, gives the runs that wait for more."""
         run, origin = closed.run, closed.tree.origin
         begun: list[Run] = []
         own: Sequence[Own] = ()
         there: list[tuple[Run, Outcome]] = []
         if self.own is not None:
-            own = self.own.due(run)
+            own = self.own.due(run, rules)
             there, begun = self.own.begin(run, own, origin)
         if self._judgements is not None:
-            refused, judged = self._judgements.begin(run, origin, found, own)
+            refused, judged = self._judgements.begin(run, rules, origin, found, own)
             found += refused
             begun += judged
         found += there
         return begun
-
-    def _remember(self, shown: Glance) -> None:
-        """Keeps what a run has shown, in one copy where many show the same."""
-        if len(self._glances) >= LAST_RUNS:
-            self._glances.clear()
-        self.last_runs.append(self._glances.setdefault(shown, shown))
 
     def _tell(self, run: Run, outcome: Outcome) -> None:
         if self._on_mark is None:
@@ -301,10 +296,11 @@ class Pipeline:
 
     def _forbidden(self, item: Forbidden) -> None:
         """Counts a broken must_not_call now, for an alert that need not wait for the run's end."""
+        rules = self._rules_of(item.tree)
         for run, agent in self.assembler.runs_of(item.tree, item.span_id, time_ns()):
-            self._count_forbidden(run, self.rules.for_run(run.agent), item.names)
+            self._count_forbidden(run, rules.for_run(run.agent), item.names)
             if agent.span_id != run.span_id:
-                self._count_forbidden(agent, self.rules.named(agent.agent), item.names)
+                self._count_forbidden(agent, rules.named(agent.agent), item.names)
 
     def _count_forbidden(self, run: Run, rules: AgentRules | None, names: Iterable[str | None]) -> None:
         if rules is None or rules.calls is None or rules.calls.count != "attempted":
@@ -313,6 +309,12 @@ class Pipeline:
             if name is not None and name in rules.calls.must_not_call:
                 with self._forks.held():
                     self._sinks.violation(run, Violation("must_not_call", name), severity=rules.severity)
+
+
+def _only_at_start(before: Rules, now: Rules) -> list[str]:
+    """The parts of a rules file that are taken at the start alone, and are others now."""
+    judge = replace(now.judge, model=before.judge.model) != before.judge  # a model is taken with the lines
+    return [key for key, other in (("settings", before.settings != now.settings), ("judge", judge)) if other]
 
 
 def _limits(settings: Settings) -> Limits:
@@ -325,23 +327,3 @@ def _limits(settings: Settings) -> Limits:
         max_open_bytes=settings.max_open_bytes,
         remembered_runs=settings.remembered_runs,
     )
-
-
-def watched(rules: Rules) -> tuple[Watched, ...]:
-    """The agents that the rules name, with what may be said of each, whatever ``where`` makes of it."""
-    return tuple(_watched(name, rules.joined.get(name, own)) for name, own in rules.alone.items())
-
-
-def _watched(agent: str, rules: AgentRules) -> Watched:
-    expected = rules.calls
-    violations = (
-        [
-            *(Violation("must_call", name) for name in expected.must_call),
-            *(Violation("must_not_call", name) for name in expected.must_not_call),
-            *(Violation("at_most_once", name) for name in expected.at_most_once),
-        ]
-        if expected is not None
-        else []
-    )
-    names = dict.fromkeys([*rules.digests, *(each.scorer.name for each in rules.scorers)])
-    return Watched(agent, tuple(names), tuple(violations), rules.severity)

@@ -110,14 +110,14 @@ class ScorerThreads:
     ) -> None:
         self._given_up = given_up
         self._clock = clock
-        self._shares = 1 if scorers == 1 else 2
+        self.scorers = scorers
         self.forked()
 
     def forked(self) -> None:
         """In a forked process: its parent's threads and jobs are not here."""
         self._queue: SimpleQueue[Job] = SimpleQueue()
         self._open: dict[str, dict[int, Job]] = {}
-        self._turns = _Turns(MOST_THREADS // self._shares, self._queue.put)
+        self._turns = _Turns(self._queue.put)
         self._slots: dict[int, object] = {}
         self._closed = False
 
@@ -137,7 +137,7 @@ class ScorerThreads:
             job.settle([Unscored(_ENDED, name=job.name, error="deadline")])
             return
         mine = self._open.setdefault(job.name, {})
-        if len(mine) >= MOST_JOBS // self._shares or self.size >= MOST_JOBS:
+        if len(mine) >= self._share_of(MOST_JOBS) or self.size >= MOST_JOBS:
             job.settle([Unscored("too many runs wait for their scorers", name=job.name, error="queue_full")])
             return
         job.offered_s = self._clock()
@@ -146,6 +146,10 @@ class ScorerThreads:
             in_own_context(self._do, job, self._queue)
             return
         self._queue.put(job)
+
+    def _share_of(self, most: int) -> int:
+        """How much of it one scorer may have."""
+        return most if self.scorers <= 1 else most // 2
 
     def _all(self) -> Iterator[Job]:
         for jobs in list(self._open.values()):
@@ -198,7 +202,7 @@ class ScorerThreads:
         turns = self._turns
         while queue is self._queue:
             job = queue.get()
-            if turns.begins(job):
+            if turns.begins(job, self._share_of(MOST_THREADS)):
                 in_own_context(self._do, job, queue)
                 turns.ended(job)
 
@@ -240,22 +244,20 @@ class _Turns:
     """Whose turn it is: so many jobs of one scorer at a time. Others wait until one of its own has ended.
 
     Args:
-        most: How many.
         again: Offers a job anew that had to wait.
     """
 
-    def __init__(self, most: int, again: Callable[[Job], object]) -> None:
-        self._most = most
+    def __init__(self, again: Callable[[Job], object]) -> None:
         self._again = again
         self._lock = RLock()  # user code may end a span inside it (a finaliser), and offer a job there
         self._running: dict[str, int] = {}
         self._waiting: dict[str, deque[Job]] = {}
 
-    def begins(self, job: Job) -> bool:
-        """Whether it is the job's turn. If not, it is kept, and comes again."""
+    def begins(self, job: Job, most: int) -> bool:
+        """Whether it is the job's turn, where ``most`` of its scorer may run. If not, it is kept, and comes again."""
         with self._lock:
             running = self._running.get(job.name, 0)
-            if running < self._most:
+            if running < most:
                 self._running[job.name] = running + 1
                 return True
             waiting = self._waiting.setdefault(job.name, deque())

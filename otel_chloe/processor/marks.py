@@ -42,9 +42,24 @@ MOST_DEPTH: Final = 64
 
 
 class SpanMarks:
-    """Scores the run that hangs on a span when the span ends, as far as it is known, and writes its marks on it."""
+    """Scores the run that hangs on a span when the span ends, as far as it is known, and writes its marks on it.
 
-    __slots__ = ("_assembler", "_health", "_hooks", "_own", "_reasons", "_rules", "_ways", "failed")
+    ``rules`` are those that hold for the trees that begin while this is the newest; ``scores`` says whether they hold
+    for anybody, ``names_agents`` whether for somebody by name.
+    """
+
+    __slots__ = (
+        "_assembler",
+        "_health",
+        "_hooks",
+        "_own",
+        "_reasons",
+        "_ways",
+        "failed",
+        "names_agents",
+        "rules",
+        "scores",
+    )
 
     def __init__(
         self,
@@ -55,7 +70,9 @@ class SpanMarks:
         failed: Callable[[str, Exception], None],
         own: OwnScorers | None = None,
     ) -> None:
-        self._rules = rules
+        self.rules = rules
+        self.names_agents = bool(rules.agents)
+        self.scores = rules.everyone is not None or self.names_agents
         self._reasons = settings.reasons
         self._assembler = assembler
         self._health = health
@@ -83,6 +100,12 @@ class SpanMarks:
             if getattr(span.end, "__func__", None) is type(span).end:  # pyright: ignore[reportUnknownMemberType] - any span
                 self.hook(span, tree)
             parent_id = span.parent.span_id if span.parent is not None else None
+
+    def write_live(self, tree: Tree) -> None:
+        """The last resort, for a root that takes no hook: marks so far, at the end of each tool."""
+        root = tree.open.get(tree.root_id)
+        if root is not None:
+            self.write(root, tree, live=True)
 
     def write(self, span: Span, tree: Tree, *, live: bool = False, ended_ns: int | None = None) -> None:
         """Write the marks of the span's run on the span.
@@ -165,7 +188,7 @@ class SpanMarks:
         attributes = self._ways.get(way, _NEW)
         if attributes is not _NEW and attributes is not None:
             return attributes
-        held = self._rules.for_run(agent)
+        held = self.rules.for_run(agent)
         if attributes is _NEW:
             attributes = self._kept(held, names)
             if len(way) <= MOST_STEPS:
@@ -204,7 +227,7 @@ class SpanMarks:
         if found is None:
             return {}
         run, top = found
-        held = rules_of(run, self._rules) if top else self._rules.of_sub_run(run)
+        held = rules_of(run, self.rules) if top else self.rules.of_sub_run(run)
         # What a judge is to say comes when the span is long gone.
         said = list(outcomes_under(run, held, run.trace_id, judging=True))
         if self._own is not None and not live:

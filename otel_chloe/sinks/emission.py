@@ -17,8 +17,9 @@ from otel_chloe.run import Run
 from .context import run_context
 from .evaluation import Attributes, emit_event, emit_span, evaluation_attributes
 from .judge_metrics import JudgeMetrics
-from .metrics import Metrics, Watched, Words
+from .metrics import Metrics, Words
 from .providers import Origin, Providers, Tracers
+from .watched import Watched
 
 RUNS: Final = "runs"
 MARKS: Final = "marks"
@@ -94,6 +95,14 @@ class Sinks:
         self._metrics: Metrics | None = None
         self._judge_metrics: JudgeMetrics | None = None
         self._warned = False
+
+    def watch(self, watched: Sequence[Watched]) -> None:
+        """Take the agents that the rules name by now: the series of those that are new start at 0."""
+        new = [each for each in watched if each not in self._watched]
+        self._watched = tuple(watched)
+        self._words.watch(self._watched)
+        if self._metrics is not None:
+            self._metrics.start_at_zero(new)
 
     def look(self) -> None:
         """Takes up meter and logger providers that were set since the last look."""
