@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import fields
+from itertools import zip_longest
 from typing import get_args
 
 import pytest
@@ -57,6 +58,22 @@ def test_the_settings_table_is_the_settings():
 def test_the_variables_are_those_that_are_read():
     assert rows("docs/settings.md", "variable") == [[f"`{name}`", what] for name, what in OTHER_VARIABLES.items()]
     assert {RULES_VARIABLE, OTLP_VARIABLE, DISABLED_VARIABLE, PYTHON_VARIABLE, KEY_VARIABLE} == set(OTHER_VARIABLES)
+
+
+def test_the_collectors_variables_are_those_that_its_config_reads():
+    config = (ROOT / "collector-config.yaml").read_text("utf-8")
+    read = dict(re.findall(r"\$\{env:(\w+):-([^}]*)\}", config))
+    told = {
+        name: default
+        for names, defaults, _ in rows("docs/backends.md", "variable")
+        for name, default in zip_longest(quoted(names), quoted(defaults))
+    }
+
+    assert set(told) == set(read)
+    assert {name: default for name, default in told.items() if default} == {
+        name: read[name] for name, default in told.items() if default
+    }
+    assert all(re.search(rf"^#.*\b{name}\b", config, re.MULTILINE) for name in read)
 
 
 def test_every_gap_is_explained():
