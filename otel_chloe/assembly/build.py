@@ -161,22 +161,27 @@ class Builder:
         left = match_asked(self.seen, asked)
         calls: list[ToolCall] = []
         for seen in self.seen:
-            calls.append(tool_call(seen, self.agent_of(seen.part, name)))
+            calls.append(self._seen_call(seen, name))
             self.made_at[id(calls[-1])] = seen.part
         for request in left:
             started = self._started_agent(request)
             if request.answered or started is not None:
-                calls.append(message_call(request, self._asker(request, name), started, self.seen))
+                calls.append(self._asked_call(request, name, started))
                 self.gap(gaps.CALL_ONLY_IN_MESSAGE, request.request.name)
                 if request.by is not None:
                     self.made_at[id(calls[-1])] = request.by
         calls.sort(key=lambda c: c.start_ns or 0)
         return calls
 
-    def _asker(self, request: Asked, name: str | None) -> str | None:
-        """The agent whose model asked for a call that left no span."""
+    def _seen_call(self, seen: Seen, name: str | None) -> ToolCall:
+        """A call that spans tell of."""
+        return tool_call(seen, self.agent_of(seen.part, name))
+
+    def _asked_call(self, request: Asked, name: str | None, started: Part | None) -> ToolCall:
+        """A call that left no span, of the agent whose model asked for it."""
         default = request.agent or name
-        return self.agent_of(request.by, default) if request.by is not None else default
+        agent = self.agent_of(request.by, default) if request.by is not None else default
+        return message_call(request, agent, started, self.seen)
 
     def _started_agent(self, request: Asked) -> Part | None:
         """The agent span that a request without a tool span started: an agent that is called like a tool."""

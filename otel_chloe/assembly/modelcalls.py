@@ -97,7 +97,7 @@ def is_cut(told: Sequence[Message] | None) -> bool:
 
 
 def first_prompt(calls: Sequence[ModelCall]) -> str | None:
-    """What the user said last before the first model call."""
+    """What the user said last before the first of some model calls."""
     found = None
     for message in (calls[0].facts.input or ()) if calls else ():
         if message.role == "user" and message.text and not message.responses:

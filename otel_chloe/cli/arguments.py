@@ -187,7 +187,7 @@ def parser() -> ArgumentParser:
 def _runs(command: ArgumentParser) -> None:
     _reading(command)
     command.add_argument(
-        "--explain", action="store_true", help="say of each call which span or message it was read from"
+        "--explain", action="store_true", help="say of which spans and messages each call was made, and why"
     )
 
 
