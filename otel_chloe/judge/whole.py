@@ -23,6 +23,7 @@ _A_NUMBER: Final = 10**18
 _SHORT: Final = 200
 """Characters of a text up to which the encoder is fast."""
 _CONTROL: Final = bytes(code for code in range(32) if chr(code) not in "\n\r\t")
+_ESCAPED: Final = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
 _written: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 _Part: TypeAlias = "tuple[ToolCall, Plain, Plain]"
@@ -160,8 +161,10 @@ def _quoted(text: str) -> str:
     """The same as the encoder's, which looks at each character twice."""
     if len(text) < _SHORT or not text.isascii() or len(text.encode().translate(None, _CONTROL)) < len(text):
         return encode_basestring(text)
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
+    for character, escaped in _ESCAPED:
+        if character in text:
+            text = text.replace(character, escaped)
+    return f'"{text}"'
 
 
 def _object(fields: dict[str, Plain]) -> str:
