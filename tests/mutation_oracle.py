@@ -39,8 +39,11 @@ def _calls(runs: Iterable[Run]) -> list[ToolCall]:
 
 
 def _more_calls(effect: Effect, truth: Truth, after: Sequence[Run]) -> Iterator[str]:
+    texts = [said for said in effect.said if isinstance(said, str)]
     names = {call.raw_name: call.name for call in _calls(truth.runs)}
-    shown = Counter(names.get(call.name, call.name) for call in _calls(after) if call.name not in truth.optional)
+    shown = Counter(
+        names.get(call.name, call.name) for call in _calls(after) if call.name not in {*truth.optional, *texts}
+    )
     made = Counter(call.name for call in _calls(truth.runs))
     more = {name for name in shown if name not in made} if effect.lies else shown - made
     if more:

@@ -17,7 +17,8 @@ class Effect:
     """What a mutation did.
 
     ``same``: the runs must be just what they were. ``whole``: every span still says what it is, so that no call is
-    lost. ``lies``: spans stand where they never stood, so that one call may look like two. ``said``: values that the spans say now, and that facts may therefore have; ANYTHING stands for any result.
+    lost. ``lies``: spans stand where they never stood, so that one call may look like two.
+    ``said``: values that the spans say now, and that facts may therefore have; ANYTHING stands for any result.
     ``prefixes``: values of which the spans now have only the beginning.
     """
 
@@ -65,7 +66,7 @@ def is_structure(value: str) -> bool:
         return False
     try:
         json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -169,11 +170,12 @@ ODD: Final[tuple[Any, ...]] = (
 
 def of_another_type(rng: random.Random, case: Case) -> Effect:
     """A value is of another type, or of another shape."""
+    texts = [odd["stringValue"] for odd in ODD if odd and odd.get("stringValue")]
     content = rng.random() < 0.7
     pair = chosen(rng, case, content=content)
     if pair is not None:
         pair["value"] = rng.choice(ODD)
-    return Effect("another type", whole=content, said=[ANYTHING, "null", "9" * 30, "[[[["])
+    return Effect("another type", whole=content, said=[ANYTHING, "9" * 30, *texts])
 
 
 def of_another_type_inside(rng: random.Random, case: Case) -> Effect:
@@ -319,7 +321,7 @@ def renamed(rng: random.Random, case: Case) -> Effect:
     else:
         span[where] = odd
     case.spans[at] = resource, scope, span
-    return Effect("renamed", whole=False, said=[ANYTHING])
+    return Effect("renamed", whole=False, said=[ANYTHING, "", "x" * 5_000, "\ufffd", "\ud800"])
 
 
 Mutation: TypeAlias = "Callable[[random.Random, Case], Effect]"

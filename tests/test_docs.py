@@ -22,6 +22,7 @@ from otel_chloe.conventions.table import CONVENTIONS
 from otel_chloe.judge.launch import PYTHON_VARIABLE
 from otel_chloe.mark import JudgeCall
 from otel_chloe.sinks import Watched, mark_attributes
+from otel_chloe.sinks.phoenix import KEY_VARIABLE
 
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
 CODES = {
@@ -37,7 +38,7 @@ def default(value: object) -> str:
     """A default as the table writes it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:,}"
+    return f"{value:,}" if value != "" else "none"
 
 
 def written(value: str) -> bool:
@@ -56,7 +57,7 @@ def test_the_settings_table_is_the_settings():
 
 def test_the_variables_are_those_that_are_read():
     assert rows("docs/settings.md", "variable") == [[f"`{name}`", what] for name, what in OTHER_VARIABLES.items()]
-    assert {RULES_VARIABLE, OTLP_VARIABLE, DISABLED_VARIABLE, PYTHON_VARIABLE} == set(OTHER_VARIABLES)
+    assert {RULES_VARIABLE, OTLP_VARIABLE, DISABLED_VARIABLE, PYTHON_VARIABLE, KEY_VARIABLE} == set(OTHER_VARIABLES)
 
 
 def test_the_collectors_variables_are_those_that_its_config_reads():

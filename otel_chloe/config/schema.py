@@ -24,6 +24,7 @@ from otel_chloe.config.rules import (
 )
 from otel_chloe.config.settings import (
     Settings,
+    address,
     amount,
     amount_or_none,
     dollars,
@@ -110,6 +111,9 @@ Where = Annotated[dict[Text, Attribute], _by(_where), Field(json_schema_extra={"
 Dollars = Annotated[float, _by(dollars), WithJsonSchema({"type": "number", "minimum": 0})]
 Amount = Annotated[int, _by(amount), WithJsonSchema({"type": "integer", "minimum": 1})]
 AmountOrNone = Annotated[int, _by(amount_or_none), WithJsonSchema({"type": "integer", "minimum": 0})]
+Address = Annotated[
+    str, _by(address), WithJsonSchema({"type": "string", "pattern": r"^(https?://[^/\s?#]+[^\s?#]*)?$"})
+]
 Switch = Annotated[bool, _by(switch)]
 CountWord = Annotated[Count, BeforeValidator(lambda value: checked_choice(value, COUNTS))]
 PerWord = Annotated[Per, BeforeValidator(lambda value: checked_choice(value, PERS))]
@@ -154,6 +158,7 @@ class SettingsEntry(Entry):
     baggage: Said[Switch] = None
     reload_s: Said[Seconds] = None
     shutdown_s: Said[Seconds] = None
+    phoenix: Said[Address] = None
 
 
 class CallsEntry(Entry):

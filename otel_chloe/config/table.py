@@ -77,12 +77,17 @@ MEANINGS: Final[Mapping[str, Meaning]] = {
         "seconds that a shutdown may take to hand over the marks that are due",
         "less than what orchestrators wait before they kill",
     ),
+    "phoenix": Meaning(
+        "the address of a Phoenix that marks are posted to as annotations; nothing for none",
+        "who has another backend has no use for it",
+    ),
 }
 
 OTHER_VARIABLES: Final[Mapping[str, str]] = {
     "OTEL_CHLOE_RULES": "the path of the rules file, where the code gives none",
     "OTEL_CHLOE_OTLP": "the `otlp=` of what is attached without code",
     "OTEL_CHLOE_DISABLED": "`true` switches off what is attached without code",
+    "PHOENIX_API_KEY": "the key that the Phoenix of the setting `phoenix` asks for, where it asks for one",
     "OTEL_CHLOE_JUDGE_PYTHON": "the Python that runs the judge's own process, where the program's own is none",
 }
 """Variables that are no settings."""

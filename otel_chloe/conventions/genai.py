@@ -15,7 +15,7 @@ from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.logs import DETAILS, MESSAGES, logged
 from otel_chloe.conventions.messages import final_text, last_user_text, messages, whole
 from otel_chloe.conventions.span import EventLike
-from otel_chloe.conventions.values import CUT, arguments, parsed, result, text
+from otel_chloe.conventions.values import CUT, arguments, parsed, result, structure, text
 from otel_chloe.part import (
     AGENT,
     CHAIN,
@@ -185,7 +185,7 @@ def event_messages(events: Iterable[EventLike]) -> tuple[Any, Any]:
 
 
 def _event_message(role: str, attributes: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = parsed(attributes.get(key))
+    value = structure(attributes.get(key))
     if isinstance(value, dict) and ("role" in value or "tool_calls" in value):
         return {"role": role, **value}
     found: dict[str, Any] = {"role": role, "content": value}
