@@ -160,11 +160,21 @@ def snake_keys(mapping: object, known: Sequence[str], what: str) -> dict[str, An
 def unknown_key(key: object, known: Iterable[str]) -> str:
     """What to say of a key that is not known, in the spelling that its writer uses."""
     text = str(key)
-    spelled = list(known) if "_" in text else [camel(name) for name in known]
+    spelled = [_spelled(name, text) for name in known]
     close = nearest(text, spelled)
     if close:
         return f"unknown key {text!r}. Did you mean {close}?"
     return f"unknown key {text!r}. The keys here are {', '.join(spelled)}."
+
+
+_SHOWN_IN_CAMEL: Final = frozenset({"must_call", "must_not_call", "at_most_once", "should_not"})
+"""The keys that are in camelCase in the docs, as in the seed systems; all others are in snake_case there."""
+
+
+def _spelled(name: str, text: str) -> str:
+    """A key in the spelling of the text; where one word tells none, in that of the docs."""
+    is_camel = "_" not in text and (text != text.lower() or name in _SHOWN_IN_CAMEL)
+    return camel(name) if is_camel else name
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:

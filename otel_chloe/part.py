@@ -63,6 +63,10 @@ class Message:
     finish: str | None = None
 
 
+UNSEEN: Final = "unseen"
+"""The role of what stands in a conversation where messages were cut off, or could not be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogEvent:
     """A log record with content of a model call, as it was emitted: nothing of it is read before a run asks for it."""

@@ -9,6 +9,7 @@ from otel_chloe import gaps
 from otel_chloe.assembly.beside import chain_name
 from otel_chloe.assembly.far import ran_elsewhere, told_above
 from otel_chloe.assembly.forest import Forest
+from otel_chloe.assembly.known import known
 from otel_chloe.assembly.match import match_asked
 from otel_chloe.assembly.modelcalls import (
     Asked,
@@ -68,7 +69,7 @@ class Builder:
         parts = self.group.parts
         head = first or parts[0]
         inside = self._inside(head)
-        return Run(
+        found = Run(
             agent=name,
             prompt=prompt,
             output=output,
@@ -93,6 +94,7 @@ class Builder:
             usage=_usage(self.calls),
             inside=inside,
         )
+        return known(found)
 
     def _inside(self, head: Part) -> Inside | None:
         """What the program expects of this run: as the run's own span says, else the nearest above it that does."""
@@ -208,7 +210,8 @@ class Builder:
         facts = _facts(last)
         if facts.output is not None:
             return facts.output
-        return final_answer(own[-1]) if own and final_answer(own[-1]) is not None else self._finished(last)
+        answer = final_answer(own[-1]) if own else None
+        return answer if answer is not None else self._finished(last)
 
     def _finished(self, agent: Part | None) -> str | None:
         """What a framework's own way to finish (a pseudo tool) was given as the answer."""
@@ -236,7 +239,7 @@ class Builder:
         found = dict(self.found)
         if self.models and not facts.messages and not any(p.kind in _WORK for p in inside):
             found.setdefault(gaps.NO_TOOL_DATA, Gap(gaps.NO_TOOL_DATA, f"nothing is below the span of {agent.name}"))
-        return Run(
+        sub_run = Run(
             agent=agent.name,
             prompt=facts.prompt or first_prompt(own),
             output=self._output(agent, own),
@@ -256,6 +259,7 @@ class Builder:
             sampled=agent.sampled,
             usage=_usage([call for call in self.calls if id(call.parts[0]) in below]),
         )
+        return known(sub_run)
 
     def _gaps(self, facts: AgentFacts, prompt: str | None, output: str | None, calls: Sequence[ToolCall]) -> None:
         self._gaps_read(facts)

@@ -15,6 +15,7 @@ from otel_chloe.assembly.modelcalls import stopped_to_ask
 from otel_chloe.assembly.toolcalls import is_mapping
 from otel_chloe.part import AGENT, MODEL, TOOL, Part
 from otel_chloe.record import ASKING
+from otel_chloe.redacted import is_redacted
 from otel_chloe.run import Run, ToolCall, Usage
 
 
@@ -125,6 +126,8 @@ def _run(root: Part, tools: Sequence[Part], model_calls: int, parts: Sequence[Pa
     facts = root.reader.agent(root)
     if facts.prompt is None or facts.output is None or facts.gaps or facts.messages:
         return None
+    if is_redacted(facts.prompt) or is_redacted(facts.output):
+        return None
     calls = calls_of(root.name, tools)
     if calls is None:
         return None
@@ -154,6 +157,8 @@ def calls_of(agent: str | None, tools: Sequence[Part]) -> tuple[ToolCall, ...] |
     for part in tools:
         said = part.reader.tool(part)
         if not is_mapping(said.arguments) or not said.arguments or said.gaps or said.ok is not True:
+            return None
+        if is_redacted(said.result):
             return None
         calls.append(
             ToolCall(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import sys
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from otel_chloe.config.rules import ScorerRule, Severity
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import nearest
 from otel_chloe.kit import AnyScorer, CodeScorer, JudgeScorer, Scorer, as_scorer
-from otel_chloe.kit.binding import CONTEXT, PARTS
+from otel_chloe.kit.binding import CONTEXT, PARTS, signature_of
 from otel_chloe.kit.definition import function_name
 
 GROUP: Final = "otel_chloe.scorers"
@@ -243,7 +242,7 @@ def _needs(found: object, given: Mapping[str, Any] | None = None) -> None:
 def _parameters(found: Any) -> list[Parameter] | None:
     function: Callable[..., Any] = found.function if isinstance(found, CodeScorer) else found
     try:
-        return list(inspect.signature(function).parameters.values())
+        return list(signature_of(function).parameters.values())
     except (TypeError, ValueError):  # nothing that can be called, or written in C
         return None
 

@@ -188,17 +188,19 @@ class SpanMarks:
         # An agent mostly goes one of few ways.
         way = (agent, *names)
         attributes = self._ways.get(way, _NEW)
+        if attributes is not _NEW and attributes is not None:
+            return attributes
+        held = self.rules.for_run(agent)
         if attributes is _NEW:
-            attributes = self._kept(agent, names)
+            attributes = self._kept(held, names)
             if len(way) <= MOST_STEPS:
                 if len(self._ways) >= MOST_WAYS:
                     self._ways.clear()
                 self._ways[way] = attributes
-        return self._broken(tree, agent) if attributes is None else attributes
+        return self._broken(tree, agent, held) if attributes is None else attributes
 
-    def _broken(self, tree: Tree, agent: str) -> dict[str, Value] | None:
+    def _broken(self, tree: Tree, agent: str, held: AgentRules | None) -> dict[str, Value] | None:
         """The attributes of a plain run that may break a rule: its calls suffice, and no message is read for them."""
-        held = self.rules.for_run(agent)
         if held is None or held.calls is None or _takes_more(held):
             return None
         made = self._assembler.calls_at(tree, agent, held.calls.at_most_once)
@@ -206,9 +208,8 @@ class SpanMarks:
             return None
         return mark_attributes([calls(Run(agent=agent, tool_calls=made), held.calls)], reasons=self._reasons)[0]
 
-    def _kept(self, agent: str, names: list[str]) -> dict[str, Value] | None:
+    def _kept(self, held: AgentRules | None, names: list[str]) -> dict[str, Value] | None:
         """The attributes of a run with these calls and no others, if it keeps its rules."""
-        held = self.rules.for_run(agent)
         if held is None:
             return {}
         if held.calls is None or _takes_more(held):
