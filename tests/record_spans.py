@@ -44,9 +44,9 @@ class Recorder(SpanProcessor):
             self._spans.write(json.dumps(request([span])) + "\n")
 
     def _event(self, **said: Any) -> None:
-        self._events.write(
-            json.dumps({key: value for key, value in said.items() if value is not None}, default=str) + "\n"
-        )
+        if not self._events.closed:
+            known = {key: value for key, value in said.items() if value is not None}
+            self._events.write(json.dumps(known, default=str) + "\n")
 
 
 @contextmanager
