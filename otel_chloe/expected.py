@@ -177,12 +177,15 @@ def _spelled(name: str, text: str) -> str:
     return camel(name) if is_camel else name
 
 
-def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """The choice that the word most likely stands for, whatever its case, dashes and underscores; None if none does."""
+def nearest(word: str, choices: Iterable[str], *, likeness: float = 0.6) -> str | None:
+    """The choice that the word most likely stands for, whatever its case, dashes and underscores; None if none does.
+
+    ``likeness`` is how like they must be, from 0 to 1.
+    """
     from difflib import get_close_matches  # only where something is wrong
 
     folded = {_folded(choice): choice for choice in choices}
-    close = get_close_matches(_folded(word), folded, n=1, cutoff=0.6)
+    close = get_close_matches(_folded(word), folded, n=1, cutoff=likeness)
     return folded[close[0]] if close else None
 
 
