@@ -2,8 +2,8 @@
 
 usage: corpus.py [--raise] CORPUS
 
-Fails when a group of recordings has fewer exact ones, or more wrong facts, than corpus.json says. --raise writes
-what is better now into corpus.json: exact recordings only rise, wrong facts only fall.
+Fails when a group of recordings has fewer exact ones or outputs, or more wrong facts, than corpus.json says. --raise
+writes what is better now into corpus.json: exact recordings and outputs only rise, wrong facts only fall.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ HERE = Path(__file__).parent.resolve()
 FIGURES = HERE / "corpus.json"
 
 Figures = dict[str, dict[str, int]]
+RISING = {"exact": "recordings exact", "outputs": "outputs given"}
 
 
 def measure(corpus: Path) -> Figures:
@@ -34,15 +35,17 @@ def measure(corpus: Path) -> Figures:
         found = json.loads(report.read_text(encoding="utf-8"))
     return {
         "exact": {group: row.get("calls", 0) for group, row in found["groups"].items()},
+        "outputs": {group: facts["output"].get("given", 0) for group, facts in found["facts"].items()},
         "wrong": {group: sum(f.get("wrong", 0) for f in facts.values()) for group, facts in found["facts"].items()},
     }
 
 
 def worse(before: Figures, now: Figures) -> Iterator[str]:
     """One line for each figure that is worse than before; a group that is gone is worse too."""
-    for group, least in sorted(before["exact"].items()):
-        if now["exact"].get(group, 0) < least:
-            yield f"{group}: {now['exact'].get(group, 0)} recordings exact, {least} before"
+    for figure, things in RISING.items():
+        for group, least in sorted(before[figure].items()):
+            if now[figure].get(group, 0) < least:
+                yield f"{group}: {now[figure].get(group, 0)} {things}, {least} before"
     for group, count in sorted(now["wrong"].items()):
         if count > before["wrong"].get(group, 0):
             yield f"{group}: {count} wrong facts, {before['wrong'].get(group, 0)} before"
@@ -50,9 +53,12 @@ def worse(before: Figures, now: Figures) -> Iterator[str]:
 
 def better(before: Figures, now: Figures) -> Figures:
     """The figures of before, with those of now where they are better."""
-    exact = {g: max(n, now["exact"].get(g, 0)) for g, n in {**now["exact"], **before["exact"]}.items()}
+    raised = {
+        figure: {g: max(n, now[figure].get(g, 0)) for g, n in {**now[figure], **before[figure]}.items()}
+        for figure in RISING
+    }
     wrong = {g: min(n, now["wrong"].get(g, n)) for g, n in {**now["wrong"], **before["wrong"]}.items()}
-    return {"exact": exact, "wrong": wrong}
+    return {**raised, "wrong": wrong}
 
 
 def main() -> int:

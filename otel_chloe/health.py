@@ -123,6 +123,11 @@ class Health:
         if self._quiet.allows(message):
             self._lines.append((logging.WARNING, message))
 
+    def say(self, message: str) -> None:
+        """Queues a line that is no warning."""
+        if self._quiet.allows(message):
+            self._lines.append((logging.INFO, message))
+
     def write_log(self) -> None:
         """Writes the queued lines. Called where a log handler's lock does no harm: on the worker, never in a hook."""
         while self._lines:

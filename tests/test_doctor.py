@@ -14,11 +14,12 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
 
-from otel_chloe import attach
-from otel_chloe.attachment.checks import SWITCHES, content_found, judge_found
+from otel_chloe import Scorer, attach
+from otel_chloe.attachment.checks import judge_found, models_asked
+from otel_chloe.attachment.content import content_found
 from otel_chloe.attachment.findings import Diagnosis, Finding
 from otel_chloe.cli import main
-from otel_chloe.config import load_rules
+from otel_chloe.config import ScorerRule, load_rules
 
 JUDGED = {"judge": {"model": "anthropic/claude-haiku-4.5"}, "agents": {"a": {"expectations": {"should": ["be"]}}}}
 
@@ -69,6 +70,7 @@ class TestAnAttachment:
         assert about(found, "spans") == [("ok", "SimpleSpanProcessor -> InMemorySpanExporter")]
         assert about(found, "rules") == [("ok", "rules of the program: agents site_doctor")]
         assert about(found, "runs") == [("ok", "3 scored so far, of site_doctor")]
+        assert about(found, "tools") == [("ok", "check_site, delete_site, restart_site")]
         assert about(found, "never seen") == []
         assert about(found, "errors") == [("ok", "none")]
 
@@ -101,6 +103,13 @@ class TestAnAttachment:
             ("warn", "tool delete_sites (mustNotCall of site_docter); the nearest that is: delete_site"),
         ]
 
+    def test_a_forbidden_tool_that_none_calls_is_well(self, clear):
+        rules = {"agents": {"site_doctor": {"calls": {"mustNotCall": ["drop_database"]}}}}
+
+        assert about(examined(rules, run=["check_site"]), "never seen") == [
+            ("note", "tool drop_database (mustNotCall of site_doctor)")
+        ]
+
     @pytest.mark.parametrize(
         ("sampler", "said"),
         [
@@ -118,9 +127,10 @@ class TestAnAttachment:
     def test_without_rules_exporter_and_name(self, clear):
         found = examined({}, exporter=False, resource={"a": "b"})
 
-        assert about(found, "rules") == [("warn", "none: runs are counted, and nothing is scored")]
+        assert about(found, "rules") == [("wrong", "none: runs are counted, and nothing is scored")]
+        assert found.first.about == "rules"
         assert about(found, "spans") == [("warn", "no exporter of spans was found")]
-        assert about(found, "service") == [("warn", "it has no name")]
+        assert [level for level, said in about(found, "service") if "OTEL_SERVICE_NAME" in said] == ["note"]
 
     def test_that_somebody_took_out(self, clear):
         provider = TracerProvider(shutdown_on_exit=False)
@@ -150,22 +160,64 @@ class TestTheJudge:
         (found,) = judge_found(load_rules(JUDGED))
         assert (found.level, found.said) == ("ok", "anthropic/claude-haiku-4.5, by the key in ANTHROPIC_API_KEY")
 
+    def test_of_a_scorer_of_ones_own_is_one_that_is_asked_unless_it_asks_in_its_own_way(self):
+        judges = [
+            Scorer.llm_judge(name="kind", model="gpt-5", rubric="Is it kind?"),
+            Scorer.llm_judge(name="short", model="mine", rubric="Is it short?", complete=lambda model, messages: "1"),
+        ]
+        rules = load_rules(JUDGED).with_scorers(tuple(ScorerRule(scorer=each) for each in judges))
+
+        assert models_asked(rules) == ["anthropic/claude-haiku-4.5", "gpt-5"]
+
     def test_with_a_function_of_the_program(self, clear):
         assert about(examined(JUDGED, complete=lambda model, messages: ""), "judge") == [
             ("ok", "anthropic/claude-haiku-4.5, through a function of the program")
         ]
 
 
-class TestContent:
-    def test_is_on_or_off(self, monkeypatch):
-        pytest.importorskip("openinference.instrumentation", reason="needs openinference-instrumentation")
-        switch = SWITCHES["openinference-instrumentation"]
-        monkeypatch.setenv(switch.variable, "true")
-        (off,) = [each for each in content_found() if "OpenInference" in each.said]
-        monkeypatch.delenv(switch.variable)
-        (on,) = [each for each in content_found() if "OpenInference" in each.said]
+def content(package: str, **environ: str) -> tuple[str, str, str]:
+    """What is found of one family of instrumentations."""
+    (found,) = content_found(environ, lambda name: name == package)
+    return found.level, found.said, found.fix or ""
 
-        assert (off.level, on.level) == ("note", "ok")
+
+GENAI, OPT_IN = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "OTEL_SEMCONV_STABILITY_OPT_IN"
+
+
+class TestContent:
+    @pytest.mark.parametrize(
+        ("package", "environ", "level"),
+        [
+            ("opentelemetry-util-genai", {}, "note"),
+            ("opentelemetry-util-genai", {GENAI: "span_only"}, "ok"),
+            ("opentelemetry-util-genai", {GENAI: "SPAN_AND_EVENT"}, "ok"),
+            ("opentelemetry-util-genai", {GENAI: "true"}, "note"),
+            ("opentelemetry-util-genai", {GENAI: "EVENT_ONLY"}, "ok"),
+            ("opentelemetry-instrumentation-openai-v2", {GENAI: "true"}, "ok"),
+            ("opentelemetry-instrumentation-openai-v2", {GENAI: "SPAN_ONLY"}, "note"),
+            (
+                "opentelemetry-instrumentation-openai-v2",
+                {GENAI: "SPAN_ONLY", OPT_IN: "http,gen_ai_latest_experimental"},
+                "ok",
+            ),
+            ("openinference-instrumentation", {}, "ok"),
+            ("openinference-instrumentation", {"OPENINFERENCE_HIDE_INPUTS": "true"}, "note"),
+            ("openinference-instrumentation", {"OPENINFERENCE_HIDE_OUTPUTS": "1"}, "note"),
+            ("openinference-instrumentation", {"OPENINFERENCE_HIDE_OUTPUT_MESSAGES": "True"}, "note"),
+            ("openinference-instrumentation", {"OPENINFERENCE_HIDE_INPUTS": "false"}, "ok"),
+            ("opentelemetry-semantic-conventions-ai", {}, "ok"),
+            ("opentelemetry-semantic-conventions-ai", {"TRACELOOP_TRACE_CONTENT": "false"}, "note"),
+        ],
+    )
+    def test_is_on_or_off_by_each_familys_own_variables(self, package, environ, level):
+        found, said, fix = content(package, **environ)
+
+        assert found == level
+        assert all(f"{name}={value}" in said for name, value in environ.items() if name != OPT_IN)
+        assert bool(fix) == (level == "note")
+
+    def test_of_what_is_not_installed_nothing_is_said(self):
+        assert list(content_found({}, lambda name: False)) == []
 
 
 class TestTheCommand:
@@ -186,11 +238,13 @@ class TestTheCommand:
         [
             ("OTEL_SDK_DISABLED", "true", "OTEL_SDK_DISABLED=true: there are no spans"),
             ("OTEL_CHLOE_DISABLED", "true", "nothing is attached without code"),
-            ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio", "hides runs"),
+            ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio", "hides 90% of all traces"),
+            ("OTEL_TRACES_SAMPLER", "always_off", "hides 100% of all traces"),
         ],
     )
     def test_looks_at_the_variables(self, clear, capsys, monkeypatch, name, value, said):
         monkeypatch.setenv(name, value)
+        monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", "0.1")
 
         assert main(["doctor", "--rules", "examples/rules.yaml"]) == 1
         assert said in capsys.readouterr().out

@@ -16,6 +16,7 @@ from judge_script import Judge, checks
 from otel_chloe import ConfigError, ExpectedCalls, ExpectedOutcome, Run, ToolCall, calls, expecting
 from otel_chloe.config import load_rules
 from otel_chloe.inside import Inside, added_calls
+from otel_chloe.processor import block
 from otel_chloe.scorers import outcomes
 
 MORE = {"mustCall": ["restart_site"]}
@@ -92,6 +93,15 @@ class TestABlock:
 
             assert verdicts(app) == [False, True]
             assert carriers(app) == ["job"]
+
+    @pytest.mark.parametrize("rules", [{}, RULES, {"agents": {"*": {"calls": {"mustNotCall": ["delete_site"]}}}}])
+    def test_that_is_the_first_of_all_holds_below_a_span_that_was_open_already(self, rules, monkeypatch):
+        monkeypatch.setattr(block, "used", False)
+        with App(rules) as app:
+            with app.tracer.start_as_current_span("job"), expecting(calls=MORE):
+                app.run("check_site")
+
+            assert verdicts(app) == [False]
 
     def test_holds_for_no_run_that_started_before(self):
         with App() as app:

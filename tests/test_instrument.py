@@ -232,6 +232,25 @@ class TestServers:
             assert len(received.events()) == 6
 
 
+class TestCelery:
+    def test_every_task_of_every_forked_worker_is_scored(self, instrument, received, rules, tmp_path):
+        celery = Path(sys.executable).parent / "celery"
+        if not celery.exists():
+            pytest.skip("needs celery, which is not installed")
+        worker = ["celery_app", "worker", "-P", "prefork", "-c", "2", "--without-gossip", "--without-mingle"]
+        with received.listening() as url:
+            more = {"OTEL_CHLOE_RULES": rules, "CELERY_FOLDER": str(tmp_path), **AT_ONCE}
+            subprocess.run(
+                [sys.executable, "celery_app.py"], env=variables(url, **more), cwd=APP.parent, check=True, timeout=60
+            )
+            with serving([instrument, str(celery), "-A", *worker], url, **more):
+                arrived(received, 6)  # while it works: the pool ends its workers without an exit
+
+        assert verdicts(received) == [False] * 6
+        assert len(received.events()) == 6
+        assert list(tmp_path.glob("worker-*"))
+
+
 class Broken(ChloeInstrumentor):
     """Stands for any error within."""
 
@@ -256,6 +275,21 @@ class TestTheInstrumentor:
     def test_says_what_is_wrong(self, options, said, caplog, monkeypatch):
         monkeypatch.delenv("OTEL_CHLOE_RULES", raising=False)
         ChloeInstrumentor().instrument(**options)
+
+        assert said in caplog.text
+        assert ChloeInstrumentor.attachment is None
+
+    @pytest.mark.parametrize(
+        ("name", "value", "said"),
+        [
+            ("OTEL_CHLOE_RULE", "rules.yaml", "there is no variable OTEL_CHLOE_RULE, so it says nothing. Did you mean"),
+            ("OTEL_CHLOE_DISABLED", "yes", "OTEL_CHLOE_DISABLED: 'yes' is neither true nor false"),
+        ],
+    )
+    def test_tells_of_a_variable_that_says_nothing(self, name, value, said, caplog, monkeypatch):
+        monkeypatch.delenv("OTEL_CHLOE_RULES", raising=False)
+        monkeypatch.setenv(name, value)
+        ChloeInstrumentor().instrument()
 
         assert said in caplog.text
         assert ChloeInstrumentor.attachment is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import random
@@ -12,7 +13,10 @@ from typing import Any
 
 import pytest
 from agent_app import agent_attributes
+from google.protobuf.json_format import ParseDict
 from opentelemetry._logs import LogRecord
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanContext
@@ -122,6 +126,57 @@ def test_a_call_that_only_a_log_record_tells_of_says_so(tmp_path: Path) -> None:
 
     assert run.tool_calls
     assert {call.source for call in run.tool_calls} == {"log"}
+
+
+def framed(path: Path, request: Any) -> bytes:
+    """A file of OTLP/JSON lines as the Collector's file exporter writes it with ``format: proto``."""
+    bodies = [
+        ParseDict(proto_ids(json.loads(line)), request()).SerializeToString() for line in path.read_bytes().splitlines()
+    ]
+    return b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+
+
+def proto_ids(value: Any) -> Any:
+    """The ids in base64, as protobuf's own JSON has them."""
+    if isinstance(value, list):
+        return [proto_ids(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: base64.b64encode(bytes.fromhex(each)).decode() if key in IDS else proto_ids(each)
+        for key, each in value.items()
+    }
+
+
+IDS = ("traceId", "spanId", "parentSpanId")
+
+
+def test_log_records_in_protobuf_are_read_beside_the_spans_and_among_them(
+    recorded: tuple[Path, Path], tmp_path: Path
+) -> None:
+    spans, logs = framed(recorded[0], ExportTraceServiceRequest), framed(recorded[1], ExportLogsServiceRequest)
+    (tmp_path / "x.otlp.binpb").write_bytes(spans)
+    (tmp_path / "x.logs.binpb").write_bytes(logs)
+    (tmp_path / "mixed.binpb").write_bytes(logs + spans)
+    (tmp_path / "packed.otlp.binpb").write_bytes(spans)
+    (tmp_path / "packed.logs.binpb.gz").write_bytes(gzip.compress(logs))
+    expected = [told(run) for run in load_runs(recorded[0])]
+
+    for name in ("x.otlp.binpb", "mixed.binpb", "packed.otlp.binpb"):
+        assert [told(run) for run in load_runs(tmp_path / name)] == expected, name
+
+
+def test_a_broken_message_of_log_records_is_told_and_the_others_count(tmp_path: Path) -> None:
+    spans, logs = files_of(RECORDED[0])
+    shutil.copy(spans, tmp_path / "x.otlp.bin")
+    broken = (5).to_bytes(4, "big") + b"\x0a\xff\xff\xff\xff"
+    (tmp_path / "x.logs.bin").write_bytes(broken + framed(logs, ExportLogsServiceRequest) + b"\x00\x00\x00\x09\x0a")
+    problems: list[InputError] = []
+
+    (run,) = load_runs(tmp_path / "x.otlp.bin", problem=problems.append)
+
+    assert run.prompt == PROMPT
+    assert ["message 1: not an OTLP logs request" in str(problems[0]), "cut short" in str(problems[1])] == [True, True]
 
 
 # --- live ------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,9 @@ def test_the_defaults() -> None:
         reasons=True,
         evaluation_spans=True,
         baggage=False,
+        reload_s=10,
         shutdown_s=10,
+        phoenix="",
     )
 
 

@@ -12,8 +12,8 @@ from small_recordings import agent, tool, written
 from otel_chloe import ConfigError, Run, ToolCall, load_runs
 from otel_chloe.cli import main
 from otel_chloe.config import Rules, load_rules
-from otel_chloe.pipeline.scoring import watched
 from otel_chloe.scorers import outcomes
+from otel_chloe.sinks import watched
 
 TIER = "test.customer.tier"  # of no convention, and of no other test
 GOLD = {TIER: "gold"}

@@ -49,7 +49,8 @@ class Tree:
     """The spans under one span that has nothing of ours above it: one run, seldom several.
 
     ``open`` maps the ids of spans that have not ended to the spans; ``parts`` are the ended ones. ``origin`` is what
-    the root span was made of, for the evaluation spans and the resource. ``logs`` are records with content, by span id.
+    the root span was made of, for the evaluation spans and the resource; ``scored_by`` has the rules of that time.
+    ``logs`` are records with content, by span id.
     """
 
     __slots__ = (
@@ -67,6 +68,7 @@ class Tree:
         "plain_root",
         "root_id",
         "sampled",
+        "scored_by",
         "seen",
         "trace_id",
         "unhooked",
@@ -85,6 +87,7 @@ class Tree:
         self.seen = -1
         self.last_s: float | None = None
         self.origin: Any = None
+        self.scored_by: Any = None
         self.late = self.orphan = self.closed = self.ours = self.plain_root = self.unhooked = self.watched = False
 
     def quiet_s(self, now: float) -> float:

@@ -1,18 +1,17 @@
-"""What can be told without a provider: the rules, the judge, the instrumentations, and what runs have shown."""
+"""What can be told without a provider: the rules, the judge, the sampling, and what runs have shown."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from importlib import metadata
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
 
 from otel_chloe.config import Rules
 from otel_chloe.config.unseen import never_seen
 from otel_chloe.gaps import MAY_HIDE_CALLS
-from otel_chloe.pipeline.scoring import Glance
+from otel_chloe.pipeline.glance import Glance
 
 from .findings import Finding
 
@@ -34,34 +33,11 @@ KEYS: Final[Mapping[str, str]] = {
 """The variable of the key that a model's provider asks for, by how its id begins."""
 
 
-class Switch(NamedTuple):
-    """What switches content on or off in a family of instrumentations."""
-
-    family: str
-    variable: str
-    on: tuple[str, ...] | None
-    """The values that switch it on; None: it is on, unless the variable says `off`."""
-    off: tuple[str, ...] = ()
-    advice: str = ""
-
-
-SWITCHES: Final[Mapping[str, Switch]] = {
-    "opentelemetry-util-genai": Switch(
-        "OpenTelemetry GenAI",
-        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
-        ("span_only", "span_and_event", "true"),
-        advice="Set it to SPAN_ONLY (older instrumentations: true).",
-    ),
-    "openinference-instrumentation": Switch("OpenInference", "OPENINFERENCE_HIDE_INPUTS", None, ("true", "1")),
-    "traceloop-sdk": Switch("OpenLLMetry", "TRACELOOP_TRACE_CONTENT", None, ("false", "0")),
-}
-
-
 def rules_found(rules: Rules) -> Iterator[Finding]:
     """What the rules are."""
     source = rules.source or "rules of the program"
     if rules.everyone is None and not rules.alone:
-        yield Finding("warn", "rules", "none: runs are counted, and nothing is scored", _WRITE_RULES)
+        yield Finding("wrong", "rules", "none: runs are counted, and nothing is scored", _WRITE_RULES)
         return
     agents = ", ".join(rules.agents) or "none by name"
     everyone = ", and rules for every agent" if rules.everyone is not None else ""
@@ -83,8 +59,7 @@ _WRITE_RULES: Final = "Give attach() a rules file, or name one in OTEL_CHLOE_RUL
 
 def judge_found(rules: Rules, *, own: bool = False) -> Iterator[Finding]:
     """Whether the models that the rules name can be asked. No model is asked for it."""
-    asked = {each.model for each in rules.expectations if each.model} | {rules.judge.model or ""} - {""}
-    models = sorted(asked | {each.model for each in rules.own_judges if each.complete is None})
+    models = models_asked(rules)
     if not models:
         yield Finding("ok", "judge", "no lines to judge")
         return
@@ -104,49 +79,56 @@ def judge_found(rules: Rules, *, own: bool = False) -> Iterator[Finding]:
             yield Finding("wrong", "judge", f"{model}: {key} is not set", f"Set {key}, or give complete=.")
 
 
+def models_asked(rules: Rules) -> list[str]:
+    """The models that rules have asked, but those that a scorer asks in its own way."""
+    asked = {each.model for each in rules.expectations if each.model} | {rules.judge.model or ""}
+    return sorted((asked | {each.model for each in rules.own_judges if each.complete is None}) - {""})
+
+
 def key_of(model: str) -> str | None:
     """The variable of the key that a model wants, where it is known."""
     return next((key for begins, key in KEYS.items() if model.startswith(begins)), None)
 
 
-def content_found() -> Iterator[Finding]:
-    """The instrumentations that are installed, and whether they write prompts, arguments and results."""
-    for package, switch in SWITCHES.items():
-        if not _installed(package):
-            continue
-        said = os.environ.get(switch.variable, "").strip()
-        is_on = said.lower() not in switch.off if switch.on is None else said.lower() in switch.on
-        value = f"{switch.variable}={said}" if said else f"{switch.variable} is not set"
-        if is_on:
-            yield Finding("ok", "content", f"{switch.family} writes content ({value})")
-        else:
-            told = "calls are scored, prompts and results are not seen"
-            yield Finding("note", "content", f"{switch.family} writes none ({value}): {told}. {switch.advice}".strip())
+def sampling_found(name: str, share: float | None) -> Finding:
+    """What a sampler makes of the runs that start here; ``share`` is that of the traces that it keeps, None for all."""
+    if share is None or share >= 1:
+        return Finding("ok", "sampling", f"{name} hides none of the runs that start here")
+    hidden = f"{name} hides {1 - share:.0%} of all traces: runs in them are not scored, and not counted"
+    return Finding("warn", "sampling", hidden, "Sample in the collector instead (tail sampling), which sees the marks.")
 
 
-def _installed(package: str) -> bool:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+def seen_found(rules: Rules, runs: Iterable[Glance], *, live: bool = False) -> Iterator[Finding]:
+    """What the runs have shown, against what the rules name.
 
-
-def seen_found(rules: Rules, runs: Iterable[Glance], *, where: str) -> Iterator[Finding]:
-    """What the runs have shown, against what the rules name."""
+    Recordings are there to try rules by. Of live runs it is well that none has called a forbidden tool.
+    """
     known = list(runs)
+    where = "scored so far" if live else "recorded"
     if not known:
         yield Finding("warn", "runs", f"none {where}", _NO_RUNS)
         return
     agents = frozenset[str]().union(*(run.agents for run in known))
     tools = frozenset[str]().union(*(run.tools for run in known))
     yield Finding("ok", "runs", f"{len(known)} {where}, of {', '.join(sorted(agents)) or 'agents without a name'}")
-    for said in never_seen(rules, agents, tools):
-        yield Finding("warn", "never seen", said, "Write the name as the spans say it: otel-chloe runs shows them.")
+    if tools:
+        yield Finding("ok", "tools", _names(tools))
+    for unseen in never_seen(rules, agents, tools):
+        is_well = live and unseen.is_called_rightly_never and not unseen.near
+        fix = f"Write {unseen.near}, if that is meant." if unseen.near else _AS_THE_SPANS
+        yield Finding("note" if is_well else "warn", "never seen", str(unseen), fix)
     for code, count in Counter(code for run in known for code in run.gaps).most_common():
         hides = code in MAY_HIDE_CALLS
         fix = "docs/what-counts.md says what closes it."
         yield Finding("warn" if hides else "note", "gap", f"{code} in {count} of {len(known)} runs", fix)
 
 
+def _names(names: Collection[str]) -> str:
+    shown = sorted(names)[:_SHOWN_NAMES]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f", and {more} more" if more else "")
+
+
+_SHOWN_NAMES: Final = 20
+_AS_THE_SPANS: Final = "Write the name as the spans say it, as it stands above; otel-chloe runs shows it with its runs."
 _NO_RUNS: Final = "Let the agent run once; if none comes even then, its instrumentation makes no spans of agents here."

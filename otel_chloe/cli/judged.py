@@ -107,11 +107,11 @@ class _Scoring:
 
     def _begun(self, file: str, run: Run) -> _UnderWay:
         at_once = outcomes(run, self._rules)
-        own = self._own.due(run) if self._own is not None else []
+        own = self._own.due(run, self._rules) if self._own is not None else []
         asked: list[AnyDue] = []
         if self._judgements is not None:
             asked += [*due(run, self._rules), *(each for each in own if each.model)]
-            refused, _ = self._judgements.begin(run, None, at_once, own)
+            refused, _ = self._judgements.begin(run, self._rules, None, at_once, own)
             self._answers.update(((id(of), outcome.name), [outcome]) for of, outcome in refused)
         for each in own:
             if not each.model:

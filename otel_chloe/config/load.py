@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from otel_chloe.config.changes import file_read
 from otel_chloe.config.document import Document, Key, read_document
-from otel_chloe.config.rules import AgentRules, Rules, ScorerRule
+from otel_chloe.config.rules import AgentRules, FileRead, Rules, ScorerRule
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import ExpectedCalls, camel, contradictions, relaxed, unknown_key
 from otel_chloe.record import keep
@@ -31,11 +33,16 @@ class _Problem(NamedTuple):
 
 def read_rules(source: str | PathLike[str] | Mapping[str, object]) -> Rules:
     """Read and check rules: what :func:`otel_chloe.config.load_rules` does where there are any."""
+    file = None if isinstance(source, Mapping) else _file(source)  # before it is read: what is written then is a change
     document = _document(source)
     rules = _rules(document, None if isinstance(source, Mapping) else document.name)
     keep({key for entry in [rules.everyone, *rules.alone.values()] if entry and entry.where for key in entry.where})
     _warn(document, rules)
-    return rules
+    return rules if file is None else replace(rules, file=file)
+
+
+def _file(source: object) -> FileRead | None:
+    return file_read(cast("str | PathLike[str]", source)) if isinstance(source, str | PathLike) else None
 
 
 def _document(source: object) -> Document:
@@ -120,7 +127,7 @@ def _problem(document: Document, details: ErrorDetails) -> _Problem:
     path = _written(document.value, loc[:-1] if is_key else loc)
     kind = details["type"]
     if kind == "extra_forbidden":
-        return _Problem(path, _extra_key(path[-1], keys_at(loc[:-1])), at_key=True)
+        return _Problem(path, _extra_key(path[-1], loc[:-1], details["input"]), at_key=True)
     if kind == "missing":
         return _Problem(path, f"{path[-1]} is missing. Write it, such as {path[-1]}: my_scorers:covers_cities.")
     if kind == "invalid_key":
@@ -131,11 +138,21 @@ def _problem(document: Document, details: ErrorDetails) -> _Problem:
     return _Problem(path, str(known or details["msg"]), at_key=is_key)
 
 
-def _extra_key(key: Key, known: Sequence[str]) -> str:
-    """An unknown key, or a known one that stands there in its other spelling too."""
+def _extra_key(key: Key, above: tuple[Key, ...], value: object) -> str:
+    """An unknown key, one that belongs elsewhere, or one that stands there in its other spelling too."""
+    from otel_chloe.config.schema import keys_at, places_of
+
+    known = keys_at(above)
     for name in known:
         if key in {name, camel(name)}:
             return f"{camel(name)} is given twice, in both spellings. Write it once."
+    places = places_of(key)
+    if places:
+        return f"unknown key {key!r}. It belongs {' or '.join(places)}."
+    if not above and isinstance(value, Mapping):
+        ofs = {spelling for name in keys_at(("agents", "*")) for spelling in (name, camel(name))}
+        if ofs & set(cast("Mapping[object, object]", value)):
+            return f"unknown key {key!r}. It is an agent's: write it below agents."
     return unknown_key(key, known)
 
 

@@ -159,13 +159,24 @@ def with_inside(rules: AgentRules | None, inside: Inside, *, agent: str | None, 
     return replace(held, calls=added_calls(held.calls, inside.calls), expectations=expectations)
 
 
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file that rules were read from.
+
+    ``path`` is absolute; ``state`` what :func:`~otel_chloe.config.changes.state_of` said of it just before.
+    """
+
+    path: str
+    state: object
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """All rules, as :func:`~otel_chloe.config.load_rules` makes them; it is the way to make one.
 
     ``everyone`` holds for every top-level run. ``alone`` are the entries of named agents as they were written, for
     their sub-runs; ``joined`` the same with ``everyone`` added, for their top-level runs. ``given`` are scorers that
-    hold whatever ``where`` says. ``source`` names the file.
+    hold whatever ``where`` says. ``source`` names the file, ``file`` says what it was like when it was read.
     """
 
     everyone: AgentRules | None = None
@@ -175,6 +186,7 @@ class Rules:
     settings: Settings = field(default_factory=Settings)
     given: tuple[ScorerRule, ...] = ()
     source: str | None = None
+    file: FileRead | None = field(default=None, repr=False, compare=False)
     _undecided: Mapping[str, AgentRules] = field(init=False, repr=False, compare=False)
     """By agent what stands for rules that only some runs have; ``*`` for those of every other agent."""
 

@@ -1,19 +1,16 @@
 """What is kept of an ended span while its run is open: as little as a run needs, and never more than once.
 
 The usual spans (today's OTel GenAI attributes and nothing else) are kept as a bare record, for speed and memory; any
-other span as the part that :func:`~otel_chloe.conventions.read` makes of it. :func:`expand` makes parts of records.
-A model call's input mostly repeats the one before and its answer: then only the newest is kept, and the earlier ones
-are cut from it again.
+other span as the part that :func:`~otel_chloe.conventions.read` makes of it. :func:`~otel_chloe.conventions.expand`
+makes parts of records.
 """
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from opentelemetry.trace import StatusCode
+from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_chloe.conventions import genai
 from otel_chloe.conventions.genai import (
@@ -28,25 +25,8 @@ from otel_chloe.conventions.genai import (
     RESULT,
 )
 from otel_chloe.conventions.reader import TableReader
-from otel_chloe.conventions.values import mapping
-from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, ASKS, MODEL, TOOL, Kind, Part
-from otel_chloe.record import (
-    AGENT_OF,
-    END,
-    FIRST,
-    IDENT,
-    KIND,
-    PARENT_ID,
-    SCOPE,
-    SECOND,
-    SPAN_ID,
-    START,
-    TALK,
-    THIRD,
-    UNUSUAL,
-    Record,
-)
+from otel_chloe.part import AGENT, ASKS, MODEL, TOOL, Kind
+from otel_chloe.record import UNUSUAL, Record
 
 FINISH: Final = "gen_ai.response.finish_reasons"
 
@@ -182,10 +162,11 @@ def usual(span: Any) -> Record | None:  # noqa: C901 - every call that it is spl
         return None
     if name in genai.PLACEHOLDER_NAMES:
         return None
-    return (kind, span_id, above, start, end, scope, name, asked, told, None, name, get(CONVERSATION))
+    return (kind, span_id, above, start, end, scope, name, asked, told, span._kind is CLIENT, name, get(CONVERSATION))
 
 
 UNSET: Final = StatusCode.UNSET
+CLIENT: Final = SpanKind.CLIENT
 USUAL_KEYS: Final = (
     genai.OPERATION,
     AGENT_NAME,
@@ -207,128 +188,3 @@ _TOOL_NAME: Final = genai.TOOL_NAME
 
 USUAL_READER: Final = TableReader((GENAI,))
 """Reads what a record holds: nothing but OTel GenAI."""
-
-
-def expand(records: Iterable[Record | Part], trace_id: int, resource: Any) -> list[Part]:
-    """Records and parts as parts, what was shortened made whole again."""
-    found: list[Part] = []
-    later: dict[int | None, _History] = {}
-    for each in reversed(list(records)):
-        if isinstance(each, Part):
-            found.append(each)
-            continue
-        part = _part(each, trace_id, resource)
-        if each[KIND] is MODEL:
-            _fill(part, each, later)
-        found.append(part)
-    found.reverse()
-    return found
-
-
-def _part(record: Record, trace_id: int, resource: Any) -> Part:
-    kind = record[KIND]
-    part = Part(
-        kind,
-        trace_id,
-        record[SPAN_ID],
-        record[PARENT_ID],
-        record[START],
-        record[END],
-        0,
-        "",
-        record[SCOPE],
-        USUAL_READER,
-        _RAW[kind](record),
-    )
-    part.resource = resource
-    part.usual = True
-    name = record[AGENT_OF]
-    part.agent = name if isinstance(name, str) and name not in genai.PLACEHOLDER_NAMES else None
-    part.conversation = record[TALK] if isinstance(record[TALK], str) and record[TALK] else None
-    if kind is TOOL:
-        part.name = record[IDENT]
-        part.short_name = short_name(record[IDENT])
-        part.call_id = record[THIRD] if isinstance(record[THIRD], str) and record[THIRD] else None
-    elif kind is MODEL:
-        part.call_id = record[IDENT] if isinstance(record[IDENT], str) and record[IDENT] else None
-    else:
-        part.name, part.named = record[IDENT], True
-    return part
-
-
-def _raw_tool(record: Record) -> dict[str, Any]:
-    return {
-        genai.OPERATION: "execute_tool",
-        _TOOL_NAME: record[IDENT],
-        ARGUMENTS: record[FIRST],
-        RESULT: record[SECOND],
-        CALL_ID: record[THIRD],
-    }
-
-
-def _raw_messages(record: Record) -> dict[str, Any]:
-    return {
-        genai.OPERATION: "chat" if record[KIND] is MODEL else "invoke_agent",
-        INPUT: record[FIRST],
-        OUTPUT: record[SECOND],
-        FINISH: ("tool_calls",) if record[THIRD] else None,
-    }
-
-
-_RAW: Final[Mapping[str, Callable[[Record], dict[str, Any]]]] = {
-    TOOL: _raw_tool,
-    MODEL: _raw_messages,
-    AGENT: _raw_messages,
-}
-
-
-class _History:
-    """The messages of a whole input, and where each ends in its text. Parsed when first asked for."""
-
-    __slots__ = ("_text", "ends", "messages")
-
-    def __init__(self, text: str) -> None:
-        self._text: str | None = text
-        self.messages: list[Any] = []
-        self.ends: list[int] = []
-
-    def until(self, length: int) -> int:
-        """How many messages an input of this length held."""
-        if self._text is not None:
-            whole, self._text = self._text, None
-            self._parse(whole)
-        return bisect_right(self.ends, length - 1)
-
-    def _parse(self, text: str) -> None:
-        decode = json.JSONDecoder().raw_decode
-        at = 1
-        try:
-            while at < len(text) and text[at] != "]":
-                message, at = decode(text, at)
-                self.messages.append(message)
-                self.ends.append(at)
-                while at < len(text) and text[at] in ", \n":
-                    at += 1
-        except (ValueError, RecursionError):
-            return  # cut short: what was whole is kept
-
-
-def _fill(part: Part, record: Record, later: dict[int | None, _History]) -> None:
-    """Give a shortened model call its messages back, from the whole input of the call that repeats it."""
-    parent_id = record[PARENT_ID]
-    if record[FIRST].__class__ is str:
-        later[parent_id] = _History(record[FIRST])
-        return
-    history = later.get(parent_id)
-    if history is None or record[FIRST].__class__ is not int:
-        return
-    count = history.until(record[FIRST])
-    answer = count
-    while answer < len(history.messages) and _is_answer(history.messages[answer]):
-        answer += 1
-    part.raw = {**part.raw, INPUT: history.messages[:count], OUTPUT: history.messages[count:answer]}
-
-
-def _is_answer(message: Any) -> bool:
-    found = mapping(message)
-    return found is not None and found.get("role") in ("assistant", "model")

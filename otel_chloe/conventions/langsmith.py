@@ -9,9 +9,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from otel_chloe.conventions.convention import Convention
-from otel_chloe.conventions.messages import last_user_text, messages
-from otel_chloe.conventions.values import CUT, arguments, mapping, parsed, result, sequence, text, tool_message
-from otel_chloe.part import AGENT, CHAIN, MODEL, OTHER, TOOL, AgentFacts, Kind, ModelFacts, Part, ToolFacts
+from otel_chloe.conventions.messages import final_text, last_user_text, messages
+from otel_chloe.conventions.values import (
+    CUT,
+    arguments,
+    mapping,
+    parsed,
+    result,
+    sequence,
+    structure,
+    text,
+    tool_message,
+)
+from otel_chloe.part import AGENT, CHAIN, MODEL, OTHER, TOOL, AgentFacts, Kind, Message, ModelFacts, Part, ToolFacts
 
 KIND: Final = "langsmith.span.kind"
 PROMPT: Final = "gen_ai.prompt"
@@ -57,12 +67,19 @@ def agent(part: Part) -> AgentFacts | None:
     raw = part.raw
     if KIND not in raw:
         return None
-    given = parsed(raw.get(PROMPT))
+    given, told = structure(raw.get(PROMPT)), structure(raw.get(COMPLETION))
     return AgentFacts(
         name=text(raw.get("langsmith.metadata.lc_agent_name")),
-        prompt=last_user_text(messages(given)) if mapping(given) and "messages" in given else None,
+        prompt=last_user_text(_conversation(given)),
+        output=final_text(_conversation(told)),
         input=None if given is CUT else given,
     )
+
+
+def _conversation(state: Any) -> tuple[Message, ...] | None:
+    """The messages of a graph's state, where it keeps them under the usual name."""
+    found = mapping(state)
+    return messages(found) if found is not None and "messages" in found else None
 
 
 LANGSMITH: Final = Convention(

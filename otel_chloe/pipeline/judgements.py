@@ -50,20 +50,27 @@ class Judgements:
         redact: Callable[[str], str] | None = None,
     ) -> None:
         self._rules = rules
+        self._judge_rules = rules.judge
         self._redact = redact
         self._complete = complete
         self._back = back
         self._thread = JudgeThread(self._desk)
+        self._gateways: dict[int, tuple[Any, Gateway]] = {}
+        self._nonces = _Nonces()
+        self.renew(rules)
+
+    def renew(self, rules: Rules) -> None:
+        """Takes other rules. The judge's limits stay as they were at the start."""
         self._judges = rules.own_judges
-        self._shares: dict[str, float] = {}
+        shares: dict[str, float] = {}
         for each in rules.scorers if self._judges else ():
             if each.scorer in self._judges:
-                self._shares[each.scorer.name] = max(each.sample, self._shares.get(each.scorer.name, 0.0))
+                shares[each.scorer.name] = max(each.sample, shares.get(each.scorer.name, 0.0))
         if rules.judged or not self._judges:
-            self._shares[EXPECTATIONS] = max((each.sample for each in rules.expectations), default=1.0)
-        self._gateways: dict[int, Gateway] = {}
-        self._ready = False
-        self._nonces = _Nonces()
+            shares[EXPECTATIONS] = max((each.sample for each in rules.expectations), default=1.0)
+        held = {id(each.scorer) for of in (self._rules, rules) for each in of.scorers}
+        self._gateways = {number: kept for number, kept in self._gateways.items() if number in held}
+        self._rules, self._shares, self._ready = rules, shares, False
 
     def expect(self, trace_ids: Iterable[int]) -> None:
         """Gets ready where a run of these traces may be judged: at the interpreter's exit nothing can be started."""
@@ -85,17 +92,22 @@ class Judgements:
         return EXPECTATIONS in self._shares or any(each.complete is None for each in self._judges)
 
     def begin(
-        self, run: Run, origin: Origin | None, scored: Iterable[tuple[Run, Outcome]], own: Iterable[Own] = ()
+        self,
+        run: Run,
+        rules: Rules,
+        origin: Origin | None,
+        scored: Iterable[tuple[Run, Outcome]],
+        own: Iterable[Own] = (),
     ) -> tuple[list[tuple[Run, Outcome]], list[Run]]:
         """Has judged what is due of a closed run: gives the outcomes of what is not judged, and the runs that are.
 
-        ``own`` are the user's own scorers that are due. ``scored`` are the outcomes that the run has already: where its
-        ``calls`` failed, nothing is sampled out.
+        ``rules`` are those that the run began under. ``own`` are the user's own scorers that are due. ``scored`` are
+        the outcomes that the run has already: where its ``calls`` failed, nothing is sampled out.
         """
         failed = {id(of) for of, outcome in scored if isinstance(outcome, Mark) and outcome.passed is False}
         refused: list[tuple[Run, Outcome]] = []
         begun: list[Run] = []
-        judged: list[AnyDue] = [*due(run, self._rules), *(each for each in own if each.model)]
+        judged: list[AnyDue] = [*due(run, rules), *(each for each in own if each.model)]
         for each in judged:
             outcome = self._offered(each, origin, keep=id(each.run) in failed)
             if outcome is None:
@@ -149,11 +161,11 @@ class Judgements:
         complete = cast("Complete | None", scorer.complete)
         if complete is None:
             return None
-        gateway = self._gateways.setdefault(id(scorer), Gateway(complete))
+        _, gateway = self._gateways.setdefault(id(scorer), (scorer, Gateway(complete)))
         return lambda: gateway
 
     def _desk(self) -> Desk:
-        judge = self._rules.judge
+        judge = self._judge_rules
         price = None
         if judge.usd_per_million_input is not None and judge.usd_per_million_output is not None:
             price = Price(
@@ -183,7 +195,7 @@ class Judgements:
             "nonce": self._nonces.next(),
             "clock": asyncio.get_running_loop().time,
             "redactor": how.redactor(self._redact),
-            "timeout_s": self._rules.judge.timeout_s,
+            "timeout_s": self._judge_rules.timeout_s,
         }
         if isinstance(each, Due):
             return [await how.judged(each.run, each.expectations, purpose=each.rules.purpose, **asking)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import monotonic, time_ns
@@ -15,22 +13,23 @@ from otel_chloe.health import Health
 from otel_chloe.mark import JudgeCall, Outcome, Violation
 from otel_chloe.part import Part
 from otel_chloe.pipeline.forks import ForkGuard
+from otel_chloe.pipeline.glance import LastRuns, Strangers
+from otel_chloe.pipeline.reloading import Reloading, only_at_start
 from otel_chloe.pipeline.work import Elsewhere, Together, Work
 from otel_chloe.pipeline.worker import Worker
 from otel_chloe.record import Record
 from otel_chloe.run import Run
 from otel_chloe.scorers import outcomes
-from otel_chloe.sinks import Sinks, Watched
+from otel_chloe.sinks import Sinks, watched
 
 if TYPE_CHECKING:
     from otel_chloe.judge.ask import Complete
+    from otel_chloe.pipeline.annotating import Annotating
     from otel_chloe.pipeline.answered import Answered
     from otel_chloe.pipeline.judgements import Judgements
     from otel_chloe.pipeline.own import OwnScorers
     from otel_chloe.scorers.own import Own
 
-LAST_RUNS: Final = 200
-"""Runs whose names and gaps are remembered, for `doctor()`."""
 RUNS_OPEN: Final = "runs_open"
 LINGER_S: Final = 60.0
 """After the last run the worker goes on looking for the next: to be woken costs that one more than all else here."""
@@ -57,26 +56,6 @@ OnMark: TypeAlias = Callable[[Run, Outcome], object]
 """A user's own function, called for every outcome on the worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class Glance:
-    """What a closed run has shown, by name alone."""
-
-    agents: frozenset[str]
-    tools: frozenset[str]
-    gaps: tuple[str, ...]
-
-
-def glance(run: Run) -> Glance:
-    """The names in a run, of its agents and of its tools, and the codes of its gaps."""
-    agents, waiting = set[str](), [run]
-    while waiting:
-        each = waiting.pop()
-        waiting += each.sub_runs
-        agents |= {each.agent} if each.agent else set()
-    tools = {name for call in run.tool_calls for name in (call.name, call.raw_name) if name}
-    return Glance(frozenset(agents), frozenset(tools), tuple(dict.fromkeys(gap.code for gap in run.gaps)))
-
-
 class Holder(Protocol):
     """Holds spans back until marks of a judge are on them."""
 
@@ -101,6 +80,7 @@ class Pipeline:
         complete: A user's own way to the judge's model.
         redact: A user's own function for what the judge may see.
         on_mark: Called with each outcome and the run that it is of.
+        on_rules: Called with the rules that a changed file gives, as they stand there: it has them taken.
     """
 
     def __init__(
@@ -114,40 +94,64 @@ class Pipeline:
         complete: Complete | None = None,
         redact: Callable[[str], str] | None = None,
         on_mark: OnMark | None = None,
+        on_rules: Callable[[Rules], None] | None = None,
     ) -> None:
         self.rules = rules
         self.settings = settings
         self.health = Health(monotonic)
         self.assembler = RunAssembler(_limits(settings), describe, expand, self.health.count)
-        self._judgements = self._judges(complete, redact)
-        self.own = self._own_scorers()
+        self._complete, self._redact = complete, redact
+        self._judgements: Judgements | None = None
+        self.own: OwnScorers | None = None
+        self._elsewhere: list[Elsewhere] = []
+        self._judge_by(rules)
         self._on_mark = on_mark
         self.holders: list[Holder] = []
-        parts: list[Elsewhere] = [each for each in (self._judgements, self.own and self.own.threads) if each]
-        elsewhere = Together(parts, monotonic) if parts else None
-        work: Work[Item] = Work(self._take, self._tick, self._close, self._forked, elsewhere)
+        work: Work[Item] = Work(self._take, self._tick, self._close, self._forked, Together(self._elsewhere, monotonic))
         self.worker: Worker[Item] = Worker(work, self.health, clock=monotonic, shutdown_s=settings.shutdown_s)
         self._sinks = sinks(self.health, self.worker.register_exit)
+        self._annotating: Annotating | None = None
+        if settings.phoenix:
+            from otel_chloe.pipeline.annotating import annotating_in  # only for who has a Phoenix
+
+            self._annotating = annotating_in(settings, self._sinks, self.health)
         self._forks = ForkGuard()
         self.awake = False
         self._sleeps_at: float | None = None
         self._seen = False
-        self.last_runs: deque[Glance] = deque(maxlen=LAST_RUNS)
-        self._glances: dict[Glance, Glance] = {}
+        self.last_runs, self._strangers = LastRuns(), Strangers()
+        self.reloading = Reloading(rules, settings.reload_s, self.health, on_rules or self.renew)
 
-    def _judges(self, complete: Complete | None, redact: Callable[[str], str] | None) -> Judgements | None:
-        if not self.rules.judged and self.rules.judge.model is None and not self.rules.own_judges:
-            return None  # with a model lines may come with a run
-        from otel_chloe.pipeline.judgements import Judgements  # with asyncio: only for who has lines to judge
+    def _judge_by(self, rules: Rules) -> None:
+        """Has judges and the user's own scorers there, where the rules ask for some."""
+        if self._judgements is not None:
+            self._judgements.renew(rules)
+        elif (
+            rules.judged or rules.judge.model is not None or rules.own_judges
+        ):  # with a model lines may come with a run
+            from otel_chloe.pipeline.judgements import Judgements  # with asyncio: only for who has lines to judge
 
-        return Judgements(self.rules, complete, self._back, redact=redact)
+            self._judgements = Judgements(rules, self._complete, self._back, redact=self._redact)
+            self._elsewhere.append(self._judgements)
+        if self.own is not None:
+            self.own.renew(rules)
+        elif rules.scorers:
+            from otel_chloe.pipeline.own import OwnScorers  # with the kit: only for who has scorers of their own
 
-    def _own_scorers(self) -> OwnScorers | None:
-        if not self.rules.scorers:
-            return None
-        from otel_chloe.pipeline.own import OwnScorers  # with the kit: only for who has scorers of their own
+            self.own = OwnScorers(rules, self.health, self._back)
+            self._elsewhere.append(self.own.threads)
 
-        return OwnScorers(self.rules, self.health, self._back)
+    def renew(self, rules: Rules) -> None:
+        """Has other rules hold for the trees that begin from now on. Called by the worker."""
+        for key in only_at_start(self.rules, rules):
+            self.health.warn(f"{key}: of the rules file has changed. That takes effect when the program starts anew.")
+        self._judge_by(rules)
+        self._sinks.watch(watched(rules))
+        self.rules, self._strangers = rules, Strangers()
+
+    def _rules_of(self, tree: Tree) -> Rules:
+        """The rules that a tree began under."""
+        return tree.scored_by.rules if tree.scored_by is not None else self.rules
 
     def _back(self, item: Answered | JudgeCall) -> None:  # the worker is made later
         self.worker.hand_over(item)
@@ -166,6 +170,7 @@ class Pipeline:
 
     def wake(self) -> None:
         """The first span that is ours was seen: from here on the worker looks after what is open."""
+        self._sleeps_at = None
         self.awake = self._seen = True
         self.worker.wake()
 
@@ -173,11 +178,19 @@ class Pipeline:
 
     def flush(self, timeout_s: float) -> bool:
         """Closes what is finished, and sends its marks out. True at once where nothing was ever seen."""
-        return not self._seen or self.worker.flush(timeout_s)
+        if not self._seen:
+            return True
+        until = monotonic() + timeout_s
+        done = self.worker.flush(timeout_s)
+        return done and (self._annotating is None or self._annotating.wait(until - monotonic()))
 
     def shutdown(self) -> bool:
         """Closes everything, sends its marks out, and ends the worker."""
-        return self.worker.shutdown(self.settings.shutdown_s)
+        began = monotonic()
+        done = self.worker.shutdown(self.settings.shutdown_s)
+        if self._annotating is not None:
+            self._annotating.end(began)
+        return done
 
     def stats(self) -> dict[str, int]:
         return {**self.health.stats(), RUNS_OPEN: self.assembler.open_runs}
@@ -206,7 +219,8 @@ class Pipeline:
     def _tick(self, now: float) -> float | None:
         if self._judgements is not None:
             self._judgements.expect([tree.trace_id for tree in self.assembler.trees.copy().values()])
-        again = self._scorers_due(now) if self.own is not None else None
+        again = self._scorers_due(now)
+        looks_again = self.reloading.due(now)
         self._emit(self.assembler.due(now, time_ns()))
         self._publish()
         holding = [holder for holder in self.holders if holder.late(now)]
@@ -215,10 +229,10 @@ class Pipeline:
         elif now >= self._sleeps_at:
             self.awake = False
             if not self.assembler.open_runs:  # looked at again: a hook that saw us awake did not wake us
-                self._sleeps_at = None
-                return None
+                return looks_again
             self.awake = True
-        return min(again if again is not None else math.inf, self.assembler.next_due(now))
+        times = (again, looks_again, self.assembler.next_due(now))
+        return min(each for each in times if each is not None)
 
     def _scorers_due(self, now: float) -> float | None:
         """Gives up scorers that take too long. When to look again; None where none is at work."""
@@ -244,6 +258,8 @@ class Pipeline:
             self._judgements.forked()
         if self.own is not None:
             self.own.forked()
+        if self._annotating is not None:
+            self._annotating.forked()
         for holder in self.holders:
             holder.forked()
         self.awake = False
@@ -255,9 +271,11 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         begun: list[Run] = []
         try:
-            self._remember(glance(closed.run))
-            found = outcomes(closed.run, self.rules, judging=self._judgements is not None)
-            begun = self._begin(closed, found)
+            for stranger in self._strangers.look(self.rules.agents, self.last_runs.add(closed.run).agents):
+                self.health.warn(stranger)
+            rules = self._rules_of(closed.tree)
+            found = outcomes(closed.run, rules, judging=self._judgements is not None)
+            begun = self._begin(closed, rules, found)
             with self._forks.held():
                 self._sinks.emit(closed.run, found, origin=closed.tree.origin)
                 for holder in self.holders:
@@ -268,27 +286,21 @@ class Pipeline:
         for run, outcome in found:
             self._tell(run, outcome)
 
-    def _begin(self, closed: Closed, found: list[tuple[Run, Outcome]]) -> list[Run]:
+    def _begin(self, closed: Closed, rules: Rules, found: list[tuple[Run, Outcome]]) -> list[Run]:
         """Has judges and the user's own scorers score a run: adds what is there, gives the runs that wait for more."""
         run, origin = closed.run, closed.tree.origin
         begun: list[Run] = []
         own: Sequence[Own] = ()
         there: list[tuple[Run, Outcome]] = []
         if self.own is not None:
-            own = self.own.due(run)
+            own = self.own.due(run, rules)
             there, begun = self.own.begin(run, own, origin)
         if self._judgements is not None:
-            refused, judged = self._judgements.begin(run, origin, found, own)
+            refused, judged = self._judgements.begin(run, rules, origin, found, own)
             found += refused
             begun += judged
         found += there
         return begun
-
-    def _remember(self, shown: Glance) -> None:
-        """Keeps what a run has shown, in one copy where many show the same."""
-        if len(self._glances) >= LAST_RUNS:
-            self._glances.clear()
-        self.last_runs.append(self._glances.setdefault(shown, shown))
 
     def _tell(self, run: Run, outcome: Outcome) -> None:
         if self._on_mark is None:
@@ -301,10 +313,11 @@ class Pipeline:
 
     def _forbidden(self, item: Forbidden) -> None:
         """Counts a broken must_not_call now, for an alert that need not wait for the run's end."""
+        rules = self._rules_of(item.tree)
         for run, agent in self.assembler.runs_of(item.tree, item.span_id, time_ns()):
-            self._count_forbidden(run, self.rules.for_run(run.agent), item.names)
+            self._count_forbidden(run, rules.for_run(run.agent), item.names)
             if agent.span_id != run.span_id:
-                self._count_forbidden(agent, self.rules.named(agent.agent), item.names)
+                self._count_forbidden(agent, rules.named(agent.agent), item.names)
 
     def _count_forbidden(self, run: Run, rules: AgentRules | None, names: Iterable[str | None]) -> None:
         if rules is None or rules.calls is None or rules.calls.count != "attempted":
@@ -325,23 +338,3 @@ def _limits(settings: Settings) -> Limits:
         max_open_bytes=settings.max_open_bytes,
         remembered_runs=settings.remembered_runs,
     )
-
-
-def watched(rules: Rules) -> tuple[Watched, ...]:
-    """The agents that the rules name, with what may be said of each, whatever ``where`` makes of it."""
-    return tuple(_watched(name, rules.joined.get(name, own)) for name, own in rules.alone.items())
-
-
-def _watched(agent: str, rules: AgentRules) -> Watched:
-    expected = rules.calls
-    violations = (
-        [
-            *(Violation("must_call", name) for name in expected.must_call),
-            *(Violation("must_not_call", name) for name in expected.must_not_call),
-            *(Violation("at_most_once", name) for name in expected.at_most_once),
-        ]
-        if expected is not None
-        else []
-    )
-    names = dict.fromkeys([*rules.digests, *(each.scorer.name for each in rules.scorers)])
-    return Watched(agent, tuple(names), tuple(violations), rules.severity)

@@ -30,16 +30,19 @@ class Elsewhere(Protocol):
 
 
 class Together:
-    """Several that do work elsewhere, as one.
+    """Several that do work elsewhere, as one. It counts as false where there are none.
 
     Args:
-        parts: Those that are there.
+        parts: Those that are there; more may come.
         clock: The time, in seconds.
     """
 
     def __init__(self, parts: Sequence[Elsewhere], clock: Callable[[], float]) -> None:
         self._parts = parts
         self._clock = clock
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
 
     def wait(self, timeout_s: float) -> bool:
         until = self._clock() + timeout_s

@@ -145,7 +145,7 @@ class Worker(Generic[T]):
         if not self._asked(process, Request(everything=everything), timeout_s):
             return False
         elsewhere = self._work.elsewhere
-        if elsewhere is None:
+        if not elsewhere:
             return True
         left_s = deadline - self._clock()
         last_s = reserve(left_s)
@@ -171,7 +171,7 @@ class Worker(Generic[T]):
         deadline = self._clock() + (self._shutdown_s if timeout_s is None else timeout_s)
         try:
             elsewhere = self._work.elsewhere
-            if elsewhere is not None and process.stop is None and not process.gave_up:
+            if elsewhere and process.stop is None and not process.gave_up:
                 self._flush(process, deadline - self._clock(), last=True, everything=True)
                 # What threads have begun meanwhile must be back before the queue is shut.
                 elsewhere.close()

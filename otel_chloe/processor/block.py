@@ -14,11 +14,13 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
+from weakref import WeakSet
 
 from opentelemetry.baggage import get_baggage
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import Span
 
+from otel_chloe.assembly import RunAssembler
 from otel_chloe.expected import ExpectedCalls, ExpectedOutcome
 from otel_chloe.inside import Inside
 from otel_chloe.semconv import CHLOE_EXPECTED
@@ -43,12 +45,26 @@ _block: Final[ContextVar[Block | None]] = ContextVar("otel_chloe_expecting", def
 used = False
 """Whether any block was ever opened, or baggage is read. Until then a hook looks at nothing else."""
 _reads_baggage = False
+_assemblers: Final[WeakSet[RunAssembler]] = WeakSet()
 
 
-def read_baggage() -> None:
-    """From now on has what callers expect, in the baggage entry ``chloe.expected``, hold for the runs here."""
+def follow(assembler: RunAssembler, *, baggage: bool) -> None:
+    """Has blocks hold for the runs of this assembler; with ``baggage`` what callers expect, for those of all."""
     global used, _reads_baggage  # noqa: PLW0603 - one for all processors of this process
-    used = _reads_baggage = True
+    _assemblers.add(assembler)
+    if baggage:
+        used = _reads_baggage = True
+
+
+def _use() -> None:
+    """The first block: spans below those that are open already may be its outermost."""
+    global used  # noqa: PLW0603 - one for all processors of this process
+    if used:
+        return
+    used = True
+    for assembler in list(_assemblers):
+        for tree in assembler.trees.copy().values():
+            tree.watched = True
 
 
 @contextmanager
@@ -76,9 +92,8 @@ def expecting(
 
     Raises :class:`~otel_chloe.errors.ConfigError` where a value is wrong.
     """
-    global used  # noqa: PLW0603 - one for all processors of this process
     block = _opened(_rules(calls, outcome, situation), input, expected, metadata)
-    used = True
+    _use()
     token = _block.set(block)
     try:
         yield

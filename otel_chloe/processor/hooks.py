@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry import trace
@@ -27,7 +28,6 @@ from otel_chloe.config.table import chosen as settings_that_hold
 from otel_chloe.conventions import (
     FOREIGN_KEYS,
     expand,
-    hinted_kind,
     is_named,
     is_silent,
     is_usual,
@@ -36,17 +36,17 @@ from otel_chloe.conventions import (
     slim,
     usual,
 )
-from otel_chloe.health import Health
 from otel_chloe.names import short_name
 from otel_chloe.part import AGENT, OTHER, TOOL, Kind
 from otel_chloe.pipeline.context import ours
-from otel_chloe.pipeline.scoring import Forbidden, Full, Glance, OnMark, Pipeline, watched
+from otel_chloe.pipeline.glance import Glance
+from otel_chloe.pipeline.scoring import Forbidden, Full, OnMark, Pipeline
 from otel_chloe.processor import block
-from otel_chloe.processor.given import forbidden_names, scorer_rules
+from otel_chloe.processor.given import forbidden_names, looks_like_agent, scorer_rules, sinks_of
 from otel_chloe.processor.logs import ContentLogs
 from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
-from otel_chloe.sinks import Origin, Sinks, origin_of
+from otel_chloe.sinks import Origin, origin_of
 
 if TYPE_CHECKING:
     from otel_chloe.judge.ask import Complete
@@ -96,41 +96,29 @@ class ScoringSpanProcessor(SpanProcessor):
         settings: Mapping[str, object] | None = None,
     ) -> None:
         self._given = load_rules(rules)
-        self._rules = self._given.with_scorers(scorer_rules(scorers)) if scorers else self._given
-        chosen = settings_that_hold(self._rules.settings, settings)
+        self._scorers = scorer_rules(scorers) if scorers else ()
+        held = self._given.with_scorers(self._scorers)
+        self._chosen = chosen = settings_that_hold(held.settings, settings)
 
-        def sinks(health: Health, on_provider: Callable[[], None]) -> Sinks:
-            return Sinks(
-                health,
-                watched=watched(self._rules),
-                tracer_provider=tracer_provider,
-                meter_provider=meter_provider,
-                logger_provider=logger_provider,
-                reasons=chosen.reasons,
-                evaluation_spans=chosen.evaluation_spans,
-                remembered=chosen.remembered_runs,
-                on_provider=on_provider,
-            )
-
+        sinks = partial(sinks_of, held, chosen, (tracer_provider, meter_provider, logger_provider))
         self._pipeline = Pipeline(
-            self._rules, chosen, read_open, expand, sinks, complete=complete, redact=redact, on_mark=on_mark
+            held,
+            chosen,
+            read_open,
+            expand,
+            sinks,
+            complete=complete,
+            redact=redact,
+            on_mark=on_mark,
+            on_rules=self._renew,
         )
         self._assembler = self._pipeline.assembler
         self._tree_of = self._assembler.tree_of
         self._recorded = self._assembler.recorded
-        self._forbidden = forbidden_names(self._rules)
-        self._harmless: set[str | None] = set()
-        self._marks = SpanMarks(
-            self._rules, chosen, self._assembler, self._pipeline.health, self._guard, self._pipeline.own
-        )
-        self._names_agents = bool(self._rules.agents)
-        self._scores = self._rules.everyone is not None or self._names_agents
         self._origin: Origin | None = None
         self._shut = False
-        if chosen.baggage:
-            block.read_baggage()
-        if self._pipeline.asks:
-            self._first = self._first_of_others  # type: ignore[method-assign]  # others pay nothing for the question
+        block.follow(self._assembler, baggage=chosen.baggage)
+        self._follow(held)
 
     # --- hooks -------------------------------------------------------------------------------------------------------
 
@@ -148,8 +136,8 @@ class ScoringSpanProcessor(SpanProcessor):
             if tree.watched:
                 if block.used:
                     block.mark_started(span)
-                if _looks_like_agent(span):
-                    self._marks.hook(span, tree)
+                if looks_like_agent(span):
+                    tree.scored_by.hook(span, tree)
         except Exception as error:  # noqa: BLE001 - a guard: the agent goes on, whatever scoring it does
             self._guard("on_start", error)
 
@@ -163,7 +151,7 @@ class ScoringSpanProcessor(SpanProcessor):
             span_id = span.context.span_id  # pyright: ignore[reportOptionalMemberAccess] - a live span has one
             tree = self._tree_of.get(span_id)
             if tree is not None and span_id == tree.root_id:
-                self._marks.write(span, tree)
+                tree.scored_by.write(span, tree)
         except Exception as error:  # noqa: BLE001 - see on_start
             self._guard("_on_ending", error)
 
@@ -209,16 +197,17 @@ class ScoringSpanProcessor(SpanProcessor):
     def _tool(self, tree: Tree, span_id: int, name: str) -> None:
         """A call of a tool has ended that some rule forbids, or that was not seen before."""
         short = short_name(name)
+        harmless = self._harmless  # before what is forbidden is looked at: both may be exchanged meanwhile
         if name in self._forbidden or short in self._forbidden:
             self._pipeline.worker.hand_over(Forbidden(tree, span_id, (short, name)))
-        elif len(self._harmless) < MOST_NAMES:
-            self._harmless.add(name)
+        elif len(harmless) < MOST_NAMES:
+            harmless.add(name)
 
     def _watch(self, tree: Tree, parent_id: int | None) -> None:
         """A span has ended in a tree whose agents may be known only at their ends."""
-        self._marks.hook_above(tree, parent_id)
+        tree.scored_by.hook_above(tree, parent_id)
         if tree.unhooked:
-            self._write_live(tree)
+            tree.scored_by.write_live(tree)
 
     def _closing(self, tree: Tree) -> None:
         """What may be the end of a run was seen: the worker looks when nothing more comes."""
@@ -265,9 +254,10 @@ class ScoringSpanProcessor(SpanProcessor):
         if kind is not OTHER and not self._pipeline.awake:
             self._pipeline.wake()
         # An agent below is a run of its own where the root is none, or where the rules name it.
-        if self._scores or block.used:
-            tree.watched = self._names_agents or kind is not AGENT or not is_named(attributes)
-            self._marks.hook(span, tree)
+        marks = tree.scored_by = self._marks
+        if marks.scores or block.used:
+            tree.watched = marks.names_agents or kind is not AGENT or not is_named(attributes)
+            marks.hook(span, tree)
 
     def _first_of_others(self, span: Span, parent_context: Context | None = None) -> None:
         """The same of spans that are not of a scorer, a judge or an ``on_mark`` at work."""
@@ -282,16 +272,28 @@ class ScoringSpanProcessor(SpanProcessor):
         self._assembler.started(waiting, span._context.span_id, span)  # type: ignore[union-attr]  # see on_start
         return True
 
-    def _write_live(self, tree: Tree) -> None:
-        """The last resort, for a root that takes no hook: marks so far, at the end of each tool."""
-        root = tree.open.get(tree.root_id)
-        if root is not None:
-            self._marks.write(root, tree, live=True)
-
     def _guard(self, where: str, error: Exception) -> None:
         self._pipeline.health.failed(where, error)
         if _raises:
             raise error
+
+    # --- called by the worker ----------------------------------------------------------------------------------------
+
+    def _renew(self, given: Rules) -> None:
+        """The rules file has changed. A run is scored by the rules that it began under."""
+        self._pipeline.renew(held := given.with_scorers(self._scorers))
+        self._given = given
+        self._follow(held)
+
+    def _follow(self, rules: Rules) -> None:
+        """Has the hooks go by these rules, for the trees that begin from now on."""
+        going = {tree.scored_by for tree in self._assembler.trees.copy().values() if tree.scored_by is not None}
+        self._forbidden = forbidden_names(rules).union(*(forbidden_names(each.rules) for each in going))
+        self._harmless: set[str | None] = set()
+        pipeline = self._pipeline
+        self._marks = SpanMarks(rules, self._chosen, self._assembler, pipeline.health, self._guard, pipeline.own)
+        if pipeline.asks:
+            self._first = self._first_of_others  # type: ignore[method-assign]  # others pay nothing for the question
 
     # --- the application's calls -------------------------------------------------------------------------------------
 
@@ -326,7 +328,11 @@ class ScoringSpanProcessor(SpanProcessor):
     @property
     def held_rules(self) -> Rules:
         """The rules that runs are scored by: those, and the scorers."""
-        return self._rules
+        return self._pipeline.rules
+
+    def follows(self, rules: Rules) -> bool:
+        """Whether these rules are of the file that is looked after, whatever it says by now."""
+        return rules.file is not None and rules.file.path == self._pipeline.reloading.path
 
     @property
     def slow_scorers(self) -> list[str]:
@@ -336,15 +342,8 @@ class ScoringSpanProcessor(SpanProcessor):
     @property
     def last_runs(self) -> list[Glance]:
         """What the last runs have shown: the names of agents and tools, and the gaps."""
-        return list(self._pipeline.last_runs.copy())
+        return self._pipeline.last_runs.all()
 
     def stats(self) -> dict[str, int]:
         """What was counted since the start: runs, marks, late spans, errors by type, and the runs open now."""
         return self._pipeline.stats()
-
-
-def _looks_like_agent(span: Span) -> bool:
-    """Whether a span says from its start that it is an agent's, be it by its name alone."""
-    scope = span.instrumentation_scope
-    kind, _ = kind_of(span.attributes or {}, span.name, scope.name if scope is not None else "")
-    return kind is AGENT or (kind is OTHER and hinted_kind(span.name) is AGENT)

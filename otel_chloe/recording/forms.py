@@ -59,16 +59,11 @@ class JsonForms:
         signals = {signal for key, signal in _OTHER_SIGNALS.items() if key in value}
         if signals:
             self._problems.other_signals |= signals
-            self._logs(value)
+            if (logs := first_of(value, _RESOURCE_LOGS)) is not None:
+                self._problems.take_logs(logs)
         elif value:  # {} is a request without spans: proto3 JSON leaves empty lists out
             self._problems.add(f"this is {looks_like(value)}", _ADVICE)
         return []
-
-    def _logs(self, value: dict[str, Any]) -> None:
-        groups = first_of(value, _RESOURCE_LOGS)
-        if self._problems.logs is not None and groups is not None:
-            self._problems.traces |= self._problems.logs_suffice  # it has what is looked for
-            self._problems.logs(groups)
 
 
 def is_item(value: Any) -> bool:

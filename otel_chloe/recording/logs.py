@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..part import LogEvent, Part, tell
 from .json_text import NotJsonError, parsed
 from .problems import Problems
+from .read import MAX_ITEM_BYTES
 from .source import READ_ERRORS, NotARecordingError, opened
 from .values import any_value, as_list, as_object, attributes_of, identifier, nanoseconds, objects_in
 
@@ -18,7 +19,7 @@ LOG_BUDGET: Final = 32 << 20
 """Characters of log records that are held. Over it, the oldest are let go of."""
 AHEAD_NS: Final = 60 * 1_000_000_000
 """How far ahead of the spans the log records beside them are read."""
-SPANS, LOGS = ".otlp.jsonl", ".logs.jsonl"
+SPANS, LOGS = ".otlp.", ".logs."
 
 
 class HeldLogs:
@@ -91,18 +92,16 @@ class _Beside:
 
 
 def _groups(path: Path, problems: Problems) -> Iterator[Any]:
-    """The lists of ResourceLogs in a file, one request a line."""
+    """The lists of ResourceLogs in a file, in the form of OTLP/JSON."""
     problems.traces = True  # it need not have any
     try:
-        with opened(path) as (stream, _):
-            for line in stream:
-                problems.place += 1
-                try:
-                    value = as_object(parsed(line)) if not line.isspace() else {}
-                except NotJsonError as error:
-                    problems.add(error.what, f"The line is skipped: {error.detail}. Expected OTLP/JSON log records.")
-                    continue
-                yield as_list(_either(value, "resourceLogs", "resource_logs"))
+        with opened(path) as (stream, form):
+            if form == "json":
+                yield from _lines(stream, problems)
+            else:
+                from .frames import logs_in  # protobuf's classes take a while to import
+
+                yield from logs_in(stream, form, problems, MAX_ITEM_BYTES)
     except NotARecordingError as error:
         if error.what != "empty":
             problems.add(error.what, error.advice)
@@ -111,18 +110,30 @@ def _groups(path: Path, problems: Problems) -> Iterator[Any]:
     problems.close()
 
 
+def _lines(stream: Iterable[bytes], problems: Problems) -> Iterator[Any]:
+    """The same of OTLP/JSON, one request a line."""
+    for line in stream:
+        problems.place += 1
+        try:
+            value = as_object(parsed(line)) if not line.isspace() else {}
+        except NotJsonError as error:
+            problems.add(error.what, f"The line is skipped: {error.detail}. Expected OTLP/JSON log records.")
+            continue
+        yield as_list(_either(value, "resourceLogs", "resource_logs"))
+
+
 def _either(raw: dict[str, Any], camel: str, snake: str) -> Any:
     value = raw.get(camel)
     return raw.get(snake) if value is None else value
 
 
 def log_file(spans: str) -> Path | None:
-    """The file of log records beside a file of spans: ``X.logs.jsonl`` beside ``X.otlp.jsonl``."""
+    """The file of log records beside a file of spans: ``X.logs.jsonl`` beside ``X.otlp.jsonl``, whatever the ending."""
     zipped = spans.endswith(".gz")
-    stem = spans.removesuffix(".gz")
-    if not stem.endswith(SPANS):
+    stem, dot, ending = spans.removesuffix(".gz").rpartition(SPANS)
+    if not dot:
         return None
-    beside = stem.removesuffix(SPANS) + LOGS
+    beside = f"{stem}{LOGS}{ending}"
     found = (Path(beside + ".gz" * each) for each in (zipped, not zipped))
     return next((path for path in found if path.is_file()), None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped,unused-ignore]  # see below
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]  # unless its stubs are there
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -46,9 +47,12 @@ class OtlpProto:
 
     def _not_traces(self, message: bytes, groups: int) -> bool:
         """Look again at a message without usable spans: all three signals are field 1 of their request."""
-        signal = _other_signal(message)
+        logs = log_groups(message)
+        signal = "log records" if logs is not None else _metrics(message)
         if signal:
             self._problems.other_signals.add(signal)
+        if logs is not None:
+            self._problems.take_logs(logs)
         elif not groups:
             self._problems.add(
                 "not an OTLP trace request", "Expected an ExportTraceServiceRequest in protobuf; was the file changed?"
@@ -56,22 +60,25 @@ class OtlpProto:
         return bool(signal) or not groups
 
 
-def _other_signal(message: bytes) -> str | None:
+def log_groups(message: bytes) -> list[Any] | None:
+    """The ResourceLogs of a binary ExportLogsServiceRequest as OTLP/JSON has them; None where it is none."""
     try:
-        logs = ExportLogsServiceRequest.FromString(message).resource_logs
-        records = (record for group in logs for scoped in group.scope_logs for record in scoped.log_records)
-        if any(record.time_unix_nano or record.observed_time_unix_nano for record in records):
-            return "log records"
+        request = ExportLogsServiceRequest.FromString(message)
     except DecodeError:
-        pass
+        return None
+    records = (r for group in request.resource_logs for scoped in group.scope_logs for r in scoped.log_records)
+    if any(record.time_unix_nano or record.observed_time_unix_nano for record in records):
+        return MessageToDict(request)["resourceLogs"]  # type: ignore[no-any-return,unused-ignore]
+    return None
+
+
+def _metrics(message: bytes) -> str | None:
     try:
         measured = ExportMetricsServiceRequest.FromString(message).resource_metrics
-        metrics = (metric for group in measured for scoped in group.scope_metrics for metric in scoped.metrics)
-        if any(metric.WhichOneof("data") for metric in metrics):
-            return "metrics"
     except DecodeError:
-        pass
-    return None
+        return None
+    metrics = (metric for group in measured for scoped in group.scope_metrics for metric in scoped.metrics)
+    return "metrics" if any(metric.WhichOneof("data") for metric in metrics) else None
 
 
 def _spans(group: ResourceSpans) -> Iterator[RecordedSpan | Span]:

@@ -28,8 +28,8 @@ class Problems:
 
     The same problem on lines that follow each other is told once, as a range. ``place`` is the number of the line or
     message being read; 0 stands for the whole recording. ``traces`` and ``other_signals`` say what was seen in it;
-    ``logs`` takes the log records of OTLP/JSON, where somebody reads them; ``logs_suffice`` says that a recording may
-    hold them alone.
+    ``logs`` takes log records, in the form of OTLP/JSON, where somebody reads them; ``logs_suffice`` says that a
+    recording may hold them alone.
     """
 
     def __init__(
@@ -68,6 +68,12 @@ class Problems:
         self._what, self._advice = what, advice
         self._from = self._to = self.place
         self._times = 1
+
+    def take_logs(self, groups: Any) -> None:
+        """Give a list of ResourceLogs to who reads them, if anybody does."""
+        if self.logs is not None:
+            self.traces |= self.logs_suffice  # it has what is looked for
+            self.logs(groups)
 
     @contextmanager
     def none_wanted(self) -> Generator[None]:

@@ -34,7 +34,7 @@ def read_spans(
         problem: Is called for everything that cannot be read; what stands before and after it still counts.
             Without it the first problem is raised.
         max_item_bytes: The largest line, message or document.
-        logs: Is called with each list of ResourceLogs of an OTLP/JSON recording.
+        logs: Is called with each list of ResourceLogs that the recording holds too, in the form of OTLP/JSON.
     """
     yield from cast("Iterator[RecordedSpan]", _found(source, problem, max_item_bytes, _whole, logs, logs_suffice=True))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .attributes import Value, calls_kept, mark_attributes
 from .emission import Recent, Sinks
-from .metrics import Watched
 from .providers import Origin, is_real, origin_of
+from .watched import Watched, watched
 
 __all__ = [
     "Origin",
@@ -17,4 +17,5 @@ __all__ = [
     "is_real",
     "mark_attributes",
     "origin_of",
+    "watched",
 ]

@@ -17,8 +17,9 @@ from otel_chloe.run import Run
 from .context import run_context
 from .evaluation import Attributes, emit_event, emit_span, evaluation_attributes
 from .judge_metrics import JudgeMetrics
-from .metrics import Metrics, Watched, Words
+from .metrics import Metrics, Words
 from .providers import Origin, Providers, Tracers
+from .watched import Watched
 
 RUNS: Final = "runs"
 MARKS: Final = "marks"
@@ -94,6 +95,16 @@ class Sinks:
         self._metrics: Metrics | None = None
         self._judge_metrics: JudgeMetrics | None = None
         self._warned = False
+        self.also: Callable[[Run, Outcome], object] | None = None
+        """Takes each outcome that goes out, too, and must not wait for anything."""
+
+    def watch(self, watched: Sequence[Watched]) -> None:
+        """Take the agents that the rules name by now: the series of those that are new start at 0."""
+        new = [each for each in watched if each not in self._watched]
+        self._watched = tuple(watched)
+        self._words.watch(self._watched)
+        if self._metrics is not None:
+            self._metrics.start_at_zero(new)
 
     def look(self) -> None:
         """Takes up meter and logger providers that were set since the last look."""
@@ -190,6 +201,8 @@ class Sinks:
         if self._evaluation_spans and context:
             self._guarded("evaluation span", self._span, context, run, outcome, attributes, origin)
         self._guarded("evaluation event", self._event, context, run, outcome, attributes)
+        if self.also is not None:
+            self._guarded("annotating", self.also, run, outcome)
         if self._metrics is not None:
             self._guarded("mark metric", self._counted, self._metrics, run, outcome, context)
             self._guarded("violation metric", self._violated, self._metrics, run, outcome, context)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final, get_args
 
@@ -17,6 +16,7 @@ from otel_chloe.run import End, Run
 
 from .evaluation import error_type, score_label, score_value
 from .providers import package_version
+from .watched import Watched
 
 SCORE_BOUNDARIES: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """The SDK's own start at 5: every score would lie in one bucket."""
@@ -38,16 +38,6 @@ _COUNTERS: Final = (
 Labels = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """An agent that the rules name, and what can be said of it: its series start at 0 before anything happens."""
-
-    agent: str
-    scorers: tuple[str, ...] = ("calls",)
-    violations: tuple[Violation, ...] = ()
-    severity: str | None = None
-
-
 class FewWords:
     """Keeps a metric attribute to the words named, and the first `limit` others that are seen."""
 
@@ -67,18 +57,30 @@ class FewWords:
         self._seen.add(word)
         return word
 
+    def name(self, words: Iterable[str]) -> None:
+        """Have others named. The words named before are shown as long as there is room for them."""
+        before, self._named = self._named, frozenset(words)
+        self._seen.update(islice(sorted(before - self._named), max(0, self._limit - len(self._seen))))
+
 
 class Words:
     """The words that metric attributes may say. They outlive a change of meter provider."""
 
     def __init__(self, watched: Sequence[Watched]) -> None:
-        self.agents = FewWords(each.agent for each in watched)
-        self.scorers = FewWords(name for each in watched for name in each.scorers)
+        self.agents = FewWords()
+        self.scorers = FewWords()
+        self.tools = FewWords()
         self.labels = FewWords((semconv.PASS, semconv.FAIL))
         self.versions = FewWords(limit=4 * MAX_SEEN)
         self.errors = FewWords()
         self.models = FewWords()
-        self.tools = FewWords(violation.tool for each in watched for violation in each.violations)
+        self.watch(watched)
+
+    def watch(self, watched: Sequence[Watched]) -> None:
+        """Take the words that the rules name."""
+        self.agents.name(each.agent for each in watched)
+        self.scorers.name(name for each in watched for name in each.scorers)
+        self.tools.name(violation.tool for each in watched for violation in each.violations)
 
 
 class Metrics:
@@ -103,18 +105,21 @@ class Metrics:
             semconv.CHLOE_RUNS_OPEN, unit="{run}", description="Runs that are open."
         )
         self._told: dict[str, int] = {}
-        self._start_at_zero(watched)
+        self._room = MAX_BORN
+        self.start_at_zero(watched)
+        self._late.add(0)
+        self._open.add(0)
 
-    def _start_at_zero(self, watched: Sequence[Watched]) -> None:
+    def start_at_zero(self, watched: Sequence[Watched]) -> None:
+        """Have the series of these agents exist, while there are not too many that do."""
         series = chain(
             ((self._marks, labels) for labels in _born_marks(watched)),
             ((self._violations, labels) for labels in _born_violations(watched)),
             ((self._runs, labels) for labels in _born_runs(watched)),
         )
-        for counter, labels in islice(series, MAX_BORN):
+        for counter, labels in islice(series, self._room):
             counter.add(0, labels)
-        self._late.add(0)
-        self._open.add(0)
+            self._room -= 1
 
     def run(self, run: Run, context: Context) -> None:
         """Counts a closed run, or a sub-run that has marks of its own."""
