@@ -104,7 +104,7 @@ versions:
 nightly: $(STAMPS)/test $(STAMPS)/local-judge
 	@status=0; \
 	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),-rP tests $(wildcard tests/nightly_*.py tests/nightly/nightly_*.py)) || status=1; \
-	$(if $(ARGS),,sh .ci/versions.sh || status=1;) exit $$status
+	$(if $(ARGS),,make --no-print-directory test-frameworks || status=1; sh .ci/versions.sh || status=1;) exit $$status
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
