@@ -30,7 +30,7 @@ help:
 	@echo 'make format     formats, and mends what can be mended'
 	@echo 'make coverage   the tests, with what they do not reach'
 	@echo 'make bench      the benchmarks; ARGS=NAME picks one'
-	@echo 'make nightly    the tests with 5,000 examples for each property, exits, kills, memory and pauses'
+	@echo 'make nightly    the tests with 5,000 examples for each property, a million hostile inputs, exits, kills, memory and pauses'
 	@echo 'make clean      removes the environment and all that was built'
 
 # A stamp is newer than pyproject.toml and uv.lock once its packages are installed, so that pip is not asked again.

@@ -292,7 +292,8 @@ def patient(judge: Callable[[], Judge]) -> Judge:
     """A judge that is asked again where the provider says that it was too much, or is out of order for a moment."""
     from otel_chloe.pipeline.judging.budget import Budget
     from otel_chloe.pipeline.judging.calls import Calls, ModelState
+    from otel_chloe.pipeline.judging.within import Deadlines
 
     state = ModelState(1)
     no_limit = Budget(math.inf, math.inf)
-    return Calls(judge, no_limit, lambda _: state, lambda _: None, price=None, jitter=random.random)
+    return Calls(judge, no_limit, lambda _: state, lambda _: None, Deadlines(), price=None, jitter=random.random)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -71,6 +72,8 @@ class Receiver:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                if self.headers.get("content-encoding") == "gzip":  # as the Collector sends
+                    body = gzip.decompress(body)
                 refused = self.path in receiver.refuses or self.path not in REQUESTS
                 if not refused:
                     receiver.requests.append((self.path, REQUESTS[self.path].FromString(body)))

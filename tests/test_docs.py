@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import fields
+from itertools import zip_longest
 from typing import get_args
 
 import pytest
@@ -21,6 +22,7 @@ from otel_chloe.conventions.table import CONVENTIONS
 from otel_chloe.judge.launch import PYTHON_VARIABLE
 from otel_chloe.mark import JudgeCall
 from otel_chloe.sinks import Watched, mark_attributes
+from otel_chloe.sinks.phoenix import KEY_VARIABLE
 
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
 CODES = {
@@ -36,7 +38,7 @@ def default(value: object) -> str:
     """A default as the table writes it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:,}"
+    return f"{value:,}" if value != "" else "none"
 
 
 def written(value: str) -> bool:
@@ -55,7 +57,23 @@ def test_the_settings_table_is_the_settings():
 
 def test_the_variables_are_those_that_are_read():
     assert rows("docs/settings.md", "variable") == [[f"`{name}`", what] for name, what in OTHER_VARIABLES.items()]
-    assert {RULES_VARIABLE, OTLP_VARIABLE, DISABLED_VARIABLE, PYTHON_VARIABLE} == set(OTHER_VARIABLES)
+    assert {RULES_VARIABLE, OTLP_VARIABLE, DISABLED_VARIABLE, PYTHON_VARIABLE, KEY_VARIABLE} == set(OTHER_VARIABLES)
+
+
+def test_the_collectors_variables_are_those_that_its_config_reads():
+    config = (ROOT / "collector-config.yaml").read_text("utf-8")
+    read = dict(re.findall(r"\$\{env:(\w+):-([^}]*)\}", config))
+    told = {
+        name: default
+        for names, defaults, _ in rows("docs/backends.md", "variable")
+        for name, default in zip_longest(quoted(names), quoted(defaults))
+    }
+
+    assert set(told) == set(read)
+    assert {name: default for name, default in told.items() if default} == {
+        name: read[name] for name, default in told.items() if default
+    }
+    assert all(re.search(rf"^#.*\b{name}\b", config, re.MULTILINE) for name in read)
 
 
 def test_every_gap_is_explained():

@@ -6,14 +6,18 @@ import json
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from secret_shapes import NAMED, PASSWORDS, SECRETS, private_keys
 from shown_runs import BUDGET, PROSE, RUNS, seen, texts
 
 from otel_chloe import Run, ToolCall
+from otel_chloe.judge.redact import Redactor
 from otel_chloe.judge.room import cost
 from otel_chloe.judge.shown import SMALLEST, Shown
+from otel_chloe.judge.trim import trimmed
+from otel_chloe.judge.whole import whole
 
 
 def numbers(shown: Shown) -> list[int]:
@@ -141,6 +145,23 @@ def test_nothing_raises_the_budget_is_kept_and_so_is_the_order(run: Run, tokens:
     assert shown.cut or len(numbers(shown)) == shown.calls
     for text in texts(shown):
         text.encode()
+
+
+USUAL = [
+    Run(agent="a", prompt="b", tool_calls=[ToolCall("c", {"name": "password", "value": "hunter2"}, 'd"\\\n\x01' * 80)]),
+    Run(agent="a", error="no", tool_calls=[ToolCall("c", {"to": "a@b.example", "n": 4111111111111111}, [True, 1.5])]),
+    Run(output="é", tool_calls=[ToolCall("c", "{}", {"a": {"b": [None]}}, ok=False, ran=False, error="e", agent="f")]),
+]
+
+
+@pytest.mark.parametrize("run", USUAL)
+def test_a_usual_run_is_not_measured(run: Run):
+    assert whole(run, Redactor(), BUDGET) == trimmed(run, Redactor(), BUDGET)
+
+
+@given(RUNS, st.sampled_from([SMALLEST, 3_000, BUDGET]))
+def test_what_is_not_measured_is_shown_the_same(run: Run, tokens: int):
+    assert whole(run, Redactor(), tokens) in (None, trimmed(run, Redactor(), tokens))
 
 
 @given(st.integers(1, 400), st.sampled_from([SMALLEST, 2_000, BUDGET]), st.integers(0, 3000))

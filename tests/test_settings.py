@@ -28,6 +28,7 @@ def test_the_defaults() -> None:
         baggage=False,
         reload_s=10,
         shutdown_s=10,
+        phoenix="",
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from otel_chloe import gaps
 from otel_chloe.assembly.beside import chain_name
+from otel_chloe.assembly.far import ran_elsewhere, told_above
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.known import known
 from otel_chloe.assembly.match import match_asked
@@ -227,7 +228,7 @@ class Builder:
         names = {a.name for a in self.group.agents}
         agents = [p for p in self.group.parts if p.kind is AGENT]
         for part in sorted(agents, key=lambda p: (p.start, -p.end, p.span_id)):
-            if id(part) not in own and part.name not in names:
+            if id(part) not in own and part.name not in names and not told_above(self.forest, part):
                 yield self._sub_run(part, tool_calls)
 
     def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
@@ -266,6 +267,9 @@ class Builder:
             self.gap(gaps.ROOT_MISSING if self.group.root is None else gaps.CUT_SHORT)
         if not calls and self._says_nothing_of_tools():
             self.gap(gaps.NO_TOOL_DATA)
+        far = ran_elsewhere(self.forest, self.group.parts, self.models)
+        if far is not None:
+            self.gap(gaps.NO_TOOL_DATA, f"{far.name or far.span_name} ran elsewhere, and nothing is below its span")
         if self.group.bare:
             self.gap(gaps.BARE_MODEL_CALL)
         if self.group.unseen:

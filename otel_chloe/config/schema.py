@@ -24,6 +24,7 @@ from otel_chloe.config.rules import (
 )
 from otel_chloe.config.settings import (
     Settings,
+    address,
     amount,
     amount_or_none,
     dollars,
@@ -110,6 +111,9 @@ Where = Annotated[dict[Text, Attribute], _by(_where), Field(json_schema_extra={"
 Dollars = Annotated[float, _by(dollars), WithJsonSchema({"type": "number", "minimum": 0})]
 Amount = Annotated[int, _by(amount), WithJsonSchema({"type": "integer", "minimum": 1})]
 AmountOrNone = Annotated[int, _by(amount_or_none), WithJsonSchema({"type": "integer", "minimum": 0})]
+Address = Annotated[
+    str, _by(address), WithJsonSchema({"type": "string", "pattern": r"^(https?://[^/\s?#]+[^\s?#]*)?$"})
+]
 Switch = Annotated[bool, _by(switch)]
 CountWord = Annotated[Count, BeforeValidator(lambda value: checked_choice(value, COUNTS))]
 PerWord = Annotated[Per, BeforeValidator(lambda value: checked_choice(value, PERS))]
@@ -154,6 +158,7 @@ class SettingsEntry(Entry):
     baggage: Said[Switch] = None
     reload_s: Said[Seconds] = None
     shutdown_s: Said[Seconds] = None
+    phoenix: Said[Address] = None
 
 
 class CallsEntry(Entry):
@@ -317,6 +322,25 @@ def keys_at(path: tuple[object, ...]) -> list[str]:
     """The snake_case keys that may stand in the mapping at this place; none where any key may."""
     shape = _SHAPES.get(tuple("*" if i in {1, 3} and path[0] == "agents" else str(part) for i, part in enumerate(path)))
     return [spelled(name) for name in shape.model_fields] if shape else []
+
+
+_PLACES: Final[dict[tuple[str, ...], str]] = {
+    (): "at the top",
+    ("judge",): "in judge",
+    ("settings",): "in settings",
+    ("agents", "*"): "below an agent's name",
+    ("agents", "*", "calls"): "in an agent's calls",
+    ("agents", "*", "expectations"): "in an agent's expectations",
+}
+
+
+def places_of(key: object) -> list[str]:
+    """Where in the file a key of this name, in either spelling, may stand, in words."""
+    return [
+        place
+        for path, place in _PLACES.items()
+        if any(key in {name, to_camel(name)} for name in _SHAPES[path].model_fields)
+    ]
 
 
 def spelled(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final
@@ -11,6 +12,8 @@ from otel_chloe.errors import ConfigError
 from otel_chloe.expected import snake_keys
 
 MIB: Final = 1024 * 1024
+_ADDRESS: Final = re.compile(r"https?://[^/\s?#]+[^\s?#]*\Z")
+_API: Final = re.compile(r"/v1(/.*)?\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,7 @@ class Settings:
     - ``baggage``: whether runs are also scored by what their callers expect, in W3C baggage.
     - ``reload_s``: how often it is looked whether the rules file has changed (0 or more; 0: never).
     - ``shutdown_s``: how long shutdown may take to hand over the marks that are due (0 or more).
+    - ``phoenix``: the address of a Phoenix that marks are posted to as annotations; nothing: none.
 
     Raises :class:`~otel_chloe.errors.ConfigError` where a value is out of its range or of another type.
     """
@@ -43,6 +47,7 @@ class Settings:
     baggage: bool = False
     reload_s: float = 10.0
     shutdown_s: float = 10.0
+    phoenix: str = ""
 
     def __post_init__(self) -> None:
         for key in SETTING_KEYS:
@@ -107,6 +112,15 @@ def switch(value: object, key: str = "") -> bool:
     raise ConfigError(_wrong(value, key, "true or false"))
 
 
+def address(value: object, key: str = "") -> str:
+    """The value, if it is the address of a server over HTTP, or the empty text."""
+    if not isinstance(value, str) or (value and not _ADDRESS.match(value)):
+        raise ConfigError(_wrong(value, key, "the address of its server, such as http://localhost:6006"))
+    if _API.search(value):
+        raise ConfigError(_wrong(value, key, f"it without the path of the API: {_API.sub('', value)}"))
+    return value
+
+
 def _number(value: object, key: str, what: str, *, high: float = math.inf) -> float:
     """The value, if it is a finite number from 0 to ``high``."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= high and value < math.inf:
@@ -138,5 +152,6 @@ CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "baggage": switch,
     "reload_s": seconds,
     "shutdown_s": seconds,
+    "phoenix": address,
 }
 """What each setting must be; the rules file asks the same."""

@@ -15,7 +15,7 @@ from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.logs import DETAILS, MESSAGES, logged
 from otel_chloe.conventions.messages import final_text, last_user_text, messages, whole
 from otel_chloe.conventions.span import EventLike
-from otel_chloe.conventions.values import CUT, arguments, parsed, result, text
+from otel_chloe.conventions.values import CUT, arguments, parsed, result, structure, text
 from otel_chloe.part import (
     AGENT,
     CHAIN,
@@ -58,6 +58,8 @@ KINDS: Final[dict[str, Kind]] = {
     "completion": MODEL,
     "acompletion": MODEL,
     "invoke_workflow": WORKFLOW,
+    "invoke_graph": WORKFLOW,
+    "invoke_swarm": WORKFLOW,
     "handoff": HANDOFF,
     "agent_handoff": HANDOFF,
     "create_agent": OTHER,
@@ -87,7 +89,7 @@ def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | Non
     if kind is TOOL:
         found = attributes.get(TOOL_NAME)
     elif kind is WORKFLOW:
-        found = attributes.get(WORKFLOW_NAME)
+        found = attributes.get(WORKFLOW_NAME) or attributes.get(AGENT_NAME)
     else:
         found = attributes.get(AGENT_NAME) or attributes.get("agent_name")
         if isinstance(found, str) and found in PLACEHOLDER_NAMES:
@@ -185,7 +187,7 @@ def event_messages(events: Iterable[EventLike]) -> tuple[Any, Any]:
 
 
 def _event_message(role: str, attributes: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = parsed(attributes.get(key))
+    value = structure(attributes.get(key))
     if isinstance(value, dict) and ("role" in value or "tool_calls" in value):
         return {"role": role, **value}
     found: dict[str, Any] = {"role": role, "content": value}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from otel_chloe.config import Rules
 from otel_chloe.config.changes import RulesChanges
@@ -53,3 +54,9 @@ class Reloading:
             self._health.warn(f"The rules file has changed, and cannot be taken. The rules from before hold.\n{what}")
             return
         self._health.say(f"{self.path} has changed. Runs that start from now on are scored by it.")
+
+
+def only_at_start(before: Rules, now: Rules) -> list[str]:
+    """The parts of a rules file that are taken at the start alone, and are others now."""
+    judge = replace(now.judge, model=before.judge.model) != before.judge  # a model is taken with the lines
+    return [key for key, other in (("settings", before.settings != now.settings), ("judge", judge)) if other]

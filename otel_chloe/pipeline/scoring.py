@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -13,8 +13,8 @@ from otel_chloe.health import Health
 from otel_chloe.mark import JudgeCall, Outcome, Violation
 from otel_chloe.part import Part
 from otel_chloe.pipeline.forks import ForkGuard
-from otel_chloe.pipeline.glance import LastRuns
-from otel_chloe.pipeline.reloading import Reloading
+from otel_chloe.pipeline.glance import LastRuns, Strangers
+from otel_chloe.pipeline.reloading import Reloading, only_at_start
 from otel_chloe.pipeline.work import Elsewhere, Together, Work
 from otel_chloe.pipeline.worker import Worker
 from otel_chloe.record import Record
@@ -24,6 +24,7 @@ from otel_chloe.sinks import Sinks, watched
 
 if TYPE_CHECKING:
     from otel_chloe.judge.ask import Complete
+    from otel_chloe.pipeline.annotating import Annotating
     from otel_chloe.pipeline.answered import Answered
     from otel_chloe.pipeline.judgements import Judgements
     from otel_chloe.pipeline.own import OwnScorers
@@ -109,11 +110,16 @@ class Pipeline:
         work: Work[Item] = Work(self._take, self._tick, self._close, self._forked, Together(self._elsewhere, monotonic))
         self.worker: Worker[Item] = Worker(work, self.health, clock=monotonic, shutdown_s=settings.shutdown_s)
         self._sinks = sinks(self.health, self.worker.register_exit)
+        self._annotating: Annotating | None = None
+        if settings.phoenix:
+            from otel_chloe.pipeline.annotating import annotating_in  # only for who has a Phoenix
+
+            self._annotating = annotating_in(settings, self._sinks, self.health)
         self._forks = ForkGuard()
         self.awake = False
         self._sleeps_at: float | None = None
         self._seen = False
-        self.last_runs = LastRuns()
+        self.last_runs, self._strangers = LastRuns(), Strangers()
         self.reloading = Reloading(rules, settings.reload_s, self.health, on_rules or self.renew)
 
     def _judge_by(self, rules: Rules) -> None:
@@ -137,11 +143,11 @@ class Pipeline:
 
     def renew(self, rules: Rules) -> None:
         """Has other rules hold for the trees that begin from now on. Called by the worker."""
-        for key in _only_at_start(self.rules, rules):
+        for key in only_at_start(self.rules, rules):
             self.health.warn(f"{key}: of the rules file has changed. That takes effect when the program starts anew.")
         self._judge_by(rules)
         self._sinks.watch(watched(rules))
-        self.rules = rules
+        self.rules, self._strangers = rules, Strangers()
 
     def _rules_of(self, tree: Tree) -> Rules:
         """The rules that a tree began under."""
@@ -172,11 +178,19 @@ class Pipeline:
 
     def flush(self, timeout_s: float) -> bool:
         """Closes what is finished, and sends its marks out. True at once where nothing was ever seen."""
-        return not self._seen or self.worker.flush(timeout_s)
+        if not self._seen:
+            return True
+        until = monotonic() + timeout_s
+        done = self.worker.flush(timeout_s)
+        return done and (self._annotating is None or self._annotating.wait(until - monotonic()))
 
     def shutdown(self) -> bool:
         """Closes everything, sends its marks out, and ends the worker."""
-        return self.worker.shutdown(self.settings.shutdown_s)
+        began = monotonic()
+        done = self.worker.shutdown(self.settings.shutdown_s)
+        if self._annotating is not None:
+            self._annotating.end(began)
+        return done
 
     def stats(self) -> dict[str, int]:
         return {**self.health.stats(), RUNS_OPEN: self.assembler.open_runs}
@@ -244,6 +258,8 @@ class Pipeline:
             self._judgements.forked()
         if self.own is not None:
             self.own.forked()
+        if self._annotating is not None:
+            self._annotating.forked()
         for holder in self.holders:
             holder.forked()
         self.awake = False
@@ -255,7 +271,8 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         begun: list[Run] = []
         try:
-            self.last_runs.add(closed.run)
+            for stranger in self._strangers.look(self.rules.agents, self.last_runs.add(closed.run).agents):
+                self.health.warn(stranger)
             rules = self._rules_of(closed.tree)
             found = outcomes(closed.run, rules, judging=self._judgements is not None)
             begun = self._begin(closed, rules, found)
@@ -309,12 +326,6 @@ class Pipeline:
             if name is not None and name in rules.calls.must_not_call:
                 with self._forks.held():
                     self._sinks.violation(run, Violation("must_not_call", name), severity=rules.severity)
-
-
-def _only_at_start(before: Rules, now: Rules) -> list[str]:
-    """The parts of a rules file that are taken at the start alone, and are others now."""
-    judge = replace(now.judge, model=before.judge.model) != before.judge  # a model is taken with the lines
-    return [key for key, other in (("settings", before.settings != now.settings), ("judge", judge)) if other]
 
 
 def _limits(settings: Settings) -> Limits:

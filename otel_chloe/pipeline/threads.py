@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from threading import RLock
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any, Final, TypeVar
 
 from otel_chloe.kit import failure
@@ -43,7 +43,19 @@ class Job:
         finish: What is done with the outcomes, in time that is not the scorer's own.
     """
 
-    __slots__ = ("_claims", "_done", "_then", "began_s", "finish", "name", "offered_s", "outcomes", "took_s", "work")
+    __slots__ = (
+        "_claims",
+        "_done",
+        "_then",
+        "began_s",
+        "finish",
+        "name",
+        "offered_s",
+        "outcomes",
+        "took_s",
+        "work",
+        "worked_s",
+    )
 
     def __init__(
         self,
@@ -57,6 +69,7 @@ class Job:
         self.offered_s = 0.0
         self.began_s: float | None = None
         self.took_s: float | None = None
+        self.worked_s = 0.0  # of its thread's own time: what it waited for is not in it
         self.outcomes: Sequence[Outcome] | None = None
         self._done = _thread.allocate_lock()
         self._done.acquire()
@@ -218,8 +231,9 @@ class ScorerThreads:
     def _do(self, job: Job, queue: SimpleQueue[Job]) -> None:
         if job.outcomes is not None:
             return  # given up while it waited
-        job.began_s = self._clock()
+        job.began_s, worked_s = self._clock(), thread_time()
         outcomes = _made(job, job.work)
+        job.worked_s = thread_time() - worked_s
         job.took_s = self._clock() - job.began_s
         if not self._is_here(queue):
             return

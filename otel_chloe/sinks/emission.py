@@ -95,6 +95,8 @@ class Sinks:
         self._metrics: Metrics | None = None
         self._judge_metrics: JudgeMetrics | None = None
         self._warned = False
+        self.also: Callable[[Run, Outcome], object] | None = None
+        """Takes each outcome that goes out, too, and must not wait for anything."""
 
     def watch(self, watched: Sequence[Watched]) -> None:
         """Take the agents that the rules name by now: the series of those that are new start at 0."""
@@ -199,6 +201,8 @@ class Sinks:
         if self._evaluation_spans and context:
             self._guarded("evaluation span", self._span, context, run, outcome, attributes, origin)
         self._guarded("evaluation event", self._event, context, run, outcome, attributes)
+        if self.also is not None:
+            self._guarded("annotating", self.also, run, outcome)
         if self._metrics is not None:
             self._guarded("mark metric", self._counted, self._metrics, run, outcome, context)
             self._guarded("violation metric", self._violated, self._metrics, run, outcome, context)
