@@ -60,7 +60,11 @@ def get(url: str) -> Any:
 
 
 def answers(url: str) -> bool:
-    """Whether there is a server at this address that is well."""
+    """Whether there is a server at this address that is well; that it listens is enough for ``tcp://``."""
+    if url.startswith("tcp://"):
+        host, _, port = url.removeprefix("tcp://").partition(":")
+        socket.create_connection((host, int(port)), timeout=5).close()
+        return True
     with urllib.request.urlopen(url, timeout=5) as answer:
         return bool(answer.status == 200)
 

@@ -33,7 +33,7 @@ def test_it_is_told_once_with_the_name_that_is_meant(setup: Setup, caplog: pytes
     [said] = told(setup, caplog, ("site_docter",), "site_doctor", "site_doctor")
 
     assert said == (
-        "no rules name the agent 'site_doctor', which has run; they name 'site_docter', which has not. "
+        "otel_chloe: no rules name the agent 'site_doctor', which has run; they name 'site_docter', which has not. "
         "Write site_doctor in the rules, if it is meant."
     )
 

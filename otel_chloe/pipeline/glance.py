@@ -55,8 +55,8 @@ class Strangers:
             close = nearest(agent, absent, likeness=LIKENESS)
             if close is not None:
                 yield (
-                    f"no rules name the agent {agent!r}, which has run; they name {close!r}, which has not. "
-                    f"Write {agent} in the rules, if it is meant."
+                    f"otel_chloe: no rules name the agent {agent!r}, which has run; they name {close!r}, which has not."
+                    f" Write {agent} in the rules, if it is meant."
                 )
 
 

@@ -4,6 +4,7 @@ go 1.25.0
 
 // All of one release of the Collector: its stable modules have the number 1.62.0, the others 0.156.0.
 require (
+	github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v0.156.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/exporter/prometheusexporter v0.156.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension v0.156.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage v0.156.0
@@ -35,6 +36,7 @@ require (
 	github.com/Azure/azure-sdk-for-go/sdk/azidentity v1.13.1 // indirect
 	github.com/Azure/azure-sdk-for-go/sdk/internal v1.12.0 // indirect
 	github.com/AzureAD/microsoft-authentication-library-for-go v1.6.0 // indirect
+	github.com/DeRuina/timberjack v1.4.5 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/alecthomas/participle/v2 v2.1.4 // indirect
 	github.com/alecthomas/units v0.0.0-20240927000941-0f3dac36c52b // indirect
@@ -107,6 +109,7 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/internal/coreinternal v0.156.0 // indirect
 	github.com/open-telemetry/opentelemetry-collector-contrib/internal/filter v0.156.0 // indirect
 	github.com/open-telemetry/opentelemetry-collector-contrib/internal/healthcheck v0.156.0 // indirect
+	github.com/open-telemetry/opentelemetry-collector-contrib/internal/sharedcomponent v0.156.0 // indirect
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl v0.156.0 // indirect
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/resourcetotelemetry v0.156.0 // indirect
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/status v0.156.0 // indirect

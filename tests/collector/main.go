@@ -1,10 +1,11 @@
-// The OpenTelemetry Collector with the components that collector-config.yaml names: what the contrib distribution has, and
+// The OpenTelemetry Collector with the components that collector-config.yaml and examples/record.yaml name: what the contrib distribution has, and
 // no more, so that it builds in minutes.
 package main
 
 import (
 	"log"
 
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/prometheusexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage"
@@ -43,6 +44,7 @@ func components() (otelcol.Factories, error) {
 	}
 	if factories.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](
 		debugexporter.NewFactory(),
+		fileexporter.NewFactory(),
 		nopexporter.NewFactory(),
 		otlpexporter.NewFactory(),
 		otlphttpexporter.NewFactory(),
