@@ -98,7 +98,7 @@ def judged(count: int, complete: Complete | None) -> float:
             for _ in range(20):
                 done.acquire()
             began = time.process_time()
-        work.begin(run, None, [])
+        work.begin(run, rules, None, [])
         if number % 100 == 99:
             work.wait(60)
     work.wait(60)
