@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -320,3 +322,12 @@ class TestUnreadable:
         """An anchor inside of what it stands for."""
         with pytest.raises(ConfigError):
             load_rules(rules_file("agents: &a {x: *a}"))
+
+
+def test_a_json_file_without_a_mistake_needs_no_yaml_reader(tmp_path):
+    path = tmp_path / "rules.json"
+    path.write_text('{"agents": {"a": {"calls": {"mustCall": ["check_site"]}}}}')
+    code = "import sys; from otel_chloe.config import load_rules; load_rules(sys.argv[1]); print('yaml' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False\n"

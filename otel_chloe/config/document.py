@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -22,15 +23,15 @@ Key: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """``value`` is the content; ``root`` holds the marks, and is None where the content came from no file."""
+    """``value`` is the content; ``root`` gives what holds the marks; None where it came from no file."""
 
     name: str
     value: object
-    root: yaml.Node | None = None
+    root: Callable[[], yaml.Node | None] | None = None
 
     def place(self, path: tuple[Key, ...], *, at_key: bool = False) -> tuple[int, int] | None:
         """The line and column, from 1, of the value at the path, or of its key; of what is above, if it is missing."""
-        node, key = self.root, self.root
+        node = key = self.root() if self.root is not None else None
         for step in path:
             found = None if node is None else _step(node, step)
             if found is None:
@@ -82,16 +83,32 @@ def _from_json(name: str, text: str) -> Document | None:
     certain = name.endswith(".json")
     if not certain and not text.lstrip().startswith("{"):
         return None
+    repeats = _Repeats()
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=repeats.of)
     except RecursionError:
         raise ConfigError(f"{name}: nested too deeply for a rules file.") from None
     except json.JSONDecodeError as error:
         if certain:
             raise ConfigError(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg}.") from None
         return None
-    # YAML reads JSON and keeps the places, but for tabs, which stand only between JSON's values.
-    return Document(name, value, _composed(name, text.replace("\t", " "), must=False))
+    # YAML reads JSON and keeps the places, but for tabs, which stand only between JSON's values. It takes a while, and
+    # the places are wanted only where something is wrong.
+    root = cache(partial(_composed, name, text.replace("\t", " "), must=False))
+    if repeats.found:
+        root()
+    return Document(name, value, root)
+
+
+class _Repeats:
+    """Makes the objects of a JSON text, and notes whether a key stands twice in one."""
+
+    found = False
+
+    def of(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        self.found = self.found or len(made) < len(pairs)
+        return made
 
 
 def _from_yaml(name: str, text: str) -> Document:
@@ -106,8 +123,8 @@ def _from_yaml(name: str, text: str) -> Document:
         raise _not_yaml(name, error) from None
     except (ValueError, RecursionError) as error:  # such as the date 2026-13-45
         raise ConfigError(f"{name}: a value cannot be read ({error}). Write texts in quotes.") from None
-    # Composed again: reading the value moved what `<<` merges.
-    return Document(name, value, _composed(name, text, must=True))
+    # Composed again where a place is wanted: reading the value moved what `<<` merges.
+    return Document(name, value, cache(partial(_composed, name, text, must=True)))
 
 
 def _composed(name: str, text: str, *, must: bool) -> yaml.Node | None:

@@ -18,6 +18,8 @@ from .values import any_value, hex_id
 _ABSENT: Final = object()
 _PART: Final = 1_000
 """The memory of a part without its texts, about."""
+_SIZE: Final = str.__sizeof__
+"""What getsizeof says of a text, at a quarter of the cost."""
 
 
 def usual_part(raw: dict[str, Any], resource: RecordedResource, scope: RecordedScope | None) -> Part | None:
@@ -33,6 +35,10 @@ def usual_part(raw: dict[str, Any], resource: RecordedResource, scope: RecordedS
     texts = _texts(values, kind) if kind is not None else None
     if kind is None or texts is None:
         return None
+    size = sum(map(_SIZE, texts.values()))
+    if FINISH in values:
+        finish = texts[FINISH] = any_value(values[FINISH])
+        size += getsizeof(finish)
     name, parent_id, status = raw["name"], get("parentSpanId"), get("status")
     if name.__class__ is not str:
         raise TypeError(name)
@@ -49,7 +55,7 @@ def usual_part(raw: dict[str, Any], resource: RecordedResource, scope: RecordedS
         USUAL_READER,
         texts,
     )
-    part.size = _PART + sum(map(getsizeof, texts.values()))
+    part.size = _PART + size
     part.resource = resource
     part.dropped = int(get("droppedAttributesCount") or 0)
     part.remote_parent = bool(parent_id) and is_remote(get("flags") or 0)
@@ -67,7 +73,7 @@ def _operation(values: dict[str, Any]) -> Any:
 
 
 def _texts(values: dict[str, Any], kind: Kind) -> dict[str, Any] | None:
-    """The attributes that are read of a usual span; None where one that should be a text is none."""
+    """The texts that are read of a usual span; None where one that should be a text is none."""
     texts: dict[str, Any] = {}
     for key in READ_OF_USUAL[kind]:
         value: Any = values.get(key, _ABSENT)
@@ -75,6 +81,4 @@ def _texts(values: dict[str, Any], kind: Kind) -> dict[str, Any] | None:
             text = texts[key] = value.get("stringValue") if value.__class__ is dict else None
             if text.__class__ is not str:
                 return None
-    if FINISH in values:
-        texts[FINISH] = any_value(values[FINISH])
     return texts
