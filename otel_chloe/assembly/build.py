@@ -16,10 +16,10 @@ from otel_chloe.assembly.modelcalls import (
     ModelCall,
     asked_calls,
     asked_in,
+    asked_unseen,
     final_answer,
     first_prompt,
     model_calls,
-    stopped_to_ask,
 )
 from otel_chloe.assembly.runs import Group
 from otel_chloe.assembly.toolcalls import message_call, models_of, seen_calls, tool_call
@@ -311,13 +311,7 @@ class Builder:
         """Whether the spans of this run could not have told of a tool call."""
         if any(any(scope in p.scope for scope in NO_TOOL_SPANS) for p in self.group.agents):
             return not self.models
-        return bool(self.models) and any(_asked_unseen(call) for call in self.calls)
-
-
-def _asked_unseen(call: ModelCall) -> bool:
-    """Whether a model call says that it ended by asking for a tool, and shows no request."""
-    shown = any(message.requests for message in call.facts.output or ())
-    return not shown and stopped_to_ask(call.parts[0])
+        return bool(self.models) and any(asked_unseen(call) for call in self.calls)
 
 
 def _facts(part: Part | None) -> AgentFacts:

@@ -96,6 +96,12 @@ def is_cut(told: Sequence[Message] | None) -> bool:
     return any(message.role == UNSEEN for message in told or ())
 
 
+def asked_unseen(call: ModelCall) -> bool:
+    """Whether a model call says that it ended by asking for a tool, and shows no request."""
+    shown = any(message.requests for message in call.facts.output or ())
+    return not shown and stopped_to_ask(call.parts[0])
+
+
 def first_prompt(calls: Sequence[ModelCall]) -> str | None:
     """What the user said last before the first of some model calls."""
     found = None
