@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -71,9 +72,12 @@ class Receiver:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                refused = self.path in receiver.refuses or self.path not in REQUESTS
+                # Products have paths of their own before it.
+                path = "/" + "/".join(self.path.split("/")[-2:])
+                refused = path in receiver.refuses or path not in REQUESTS
                 if not refused:
-                    receiver.requests.append((self.path, REQUESTS[self.path].FromString(body)))
+                    plain = gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body
+                    receiver.requests.append((path, REQUESTS[path].FromString(plain)))
                 self.send_response(400 if refused else 200)
                 self.send_header("content-length", "0")
                 self.end_headers()
