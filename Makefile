@@ -12,7 +12,7 @@ STAMPS := $(VENV)/.stamps
 .DEFAULT_GOAL := all
 # Two installs at once would spoil one environment (make -j).
 .NOTPARALLEL:
-.PHONY: all help env local-judge collector stack demo test check format-check lint types layers format coverage bench versions nightly clean
+.PHONY: all help env local-judge collector stack demo test test-frameworks check format-check lint types layers format coverage bench versions nightly clean
 
 all: check test
 
@@ -25,13 +25,14 @@ help:
 	@echo 'make demo       a small agent, three runs, and what a backend receives; OTLP=URL sends it there too;'
 	@echo '                JUDGE=local has a small real model judge the runs (200 MB more to install)'
 	@echo 'make test       all tests; ARGS="-k name" picks some'
+	@echo 'make test-frameworks  real frameworks, live; FRAMEWORK="name name" picks some, NEWEST=1 takes the newest'
 	@echo 'make check      format-check, lint, types and layers, each a target too'
 	@echo 'make format     formats, and mends what can be mended'
 	@echo 'make coverage   the tests, with what they do not reach'
 	@echo 'make bench      the benchmarks; ARGS=NAME picks one'
 	@echo 'make versions   the tests against the supported versions of the SDK and of Python'
-	@echo 'make nightly    the tests with 5,000 examples for each property, exits, kills, memory and'
-	@echo '                pauses, the real Phoenix, products that set OpenTelemetry up, and make versions'
+	@echo 'make nightly    the tests with 5,000 examples for each property, a million hostile inputs, exits, kills, memory'
+	@echo '                and pauses, the real Phoenix, products that set OpenTelemetry up, all frameworks, make versions'
 	@echo 'make clean      removes the environment and all that was built'
 
 # A stamp is newer than pyproject.toml and uv.lock once its packages are installed, so that pip is not asked again.
@@ -59,6 +60,14 @@ demo: $(STAMPS)/$(if $(JUDGE),local-judge,run)
 
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest $(ARGS)
+
+# Real frameworks against a scripted model, an environment for each, kept in ~/.cache. FRAMEWORK="a b" picks some;
+# NEWEST=1 takes whatever is newest by now.
+test-frameworks: FRAMEWORK ?= $(basename $(notdir $(wildcard tests/frameworks/pins/*.txt)))
+test-frameworks: export NEWEST := $(NEWEST)
+test-frameworks: $(STAMPS)/test
+	@for name in $(FRAMEWORK); do PYTHON=$(BIN)/python sh .ci/framework.sh $$name >/dev/null || echo "cannot make $$name" >&2; done
+	FRAMEWORK='$(FRAMEWORK)' $(BIN)/python -m pytest $(ARGS) tests/frameworks/live_frameworks.py
 
 check: format-check lint types layers
 

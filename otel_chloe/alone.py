@@ -21,10 +21,19 @@ from otel_chloe.judge.gateway import Gateway, on_a_thread
 from otel_chloe.judge.redact import Redactor
 from otel_chloe.judge.scorer import judge_outcomes
 from otel_chloe.judge.verdict import EXPECTATIONS, nothing_expected
-from otel_chloe.kit import AnyScorer, CodeScorer, JudgeScorer, as_scorers, context_of, is_async, without_doubles
+from otel_chloe.kit import (
+    AnyScorer,
+    CodeScorer,
+    JudgeScorer,
+    as_scorers,
+    context_of,
+    is_async,
+    owners_of,
+    without_double,
+)
 from otel_chloe.kit.context import ScorerContext
 from otel_chloe.kit.returns import failure, outcomes_of
-from otel_chloe.kit.run_code import awaited, called
+from otel_chloe.kit.run_code import awaited, called, is_awaitable
 from otel_chloe.mark import Failed, Mark, Outcome, Unscored
 from otel_chloe.run import Run, ToolCall
 from otel_chloe.scorers.scoring import mark_id
@@ -97,7 +106,8 @@ def score(
     """Score a run by scorers of your own, without telemetry: the outcomes in the order of the scorers.
 
     Sync scorers are called one after another on this thread; then those that are async, and judges, run together. Each
-    gives one outcome or more, whatever it does: one that raises is Failed, one that says nothing is Unscored.
+    gives one outcome or more, whatever it does: one that raises is Failed, one that says nothing is Unscored. Only what
+    is no Exception, such as Ctrl-C, passes.
 
     Args:
         run: The run; or a mapping with its reply as ``text`` and its ``calls``.
@@ -116,9 +126,9 @@ def score(
             "Write await ascore(...), with the same arguments."
         )
     said = work.call()
-    if any(inspect.isawaitable(each) for each in said.values()) and _in_a_loop():
-        said = {name: _closed(each) if inspect.isawaitable(each) else each for name, each in said.items()}
-    if work.waits or any(inspect.isawaitable(each) for each in said.values()):
+    if any(is_awaitable(each) for each in said.values()) and _in_a_loop():
+        said = {name: _closed(each) if is_awaitable(each) else each for name, each in said.items()}
+    if work.waits or any(is_awaitable(each) for each in said.values()):
         return asyncio.run(work.outcomes(said))
     return work.together(said, {})
 
@@ -133,7 +143,7 @@ async def ascore(
 ) -> list[Outcome]:
     """The same as :func:`score` where an event loop is running. Sync scorers run on a thread of their own."""
     work = _Work(run, scorers, input, expected, metadata)
-    said = cast("dict[str, object]", await on_a_thread(work.call)) if work.calls else {}
+    said = cast("dict[str, object]", await on_a_thread(work.call_apart)) if work.calls else {}
     return await work.outcomes(said)
 
 
@@ -153,11 +163,16 @@ class _Work:
         """What the sync scorers return, by their names."""
         return {scorer.name: called(scorer, self._context) for scorer in self.calls}
 
+    def call_apart(self) -> dict[str, object]:
+        """The same on a thread of ours, where nothing that is raised can be meant for the program."""
+        return {scorer.name: _called_apart(scorer, self._context) for scorer in self.calls}
+
     async def outcomes(self, said: Mapping[str, object]) -> list[Outcome]:
         """All outcomes, once those who take their time have answered."""
-        waiting = [each for each in self._scorers if each.name not in said or inspect.isawaitable(said[each.name])]
-        answers = await asyncio.gather(*(self._answer(each, said.get(each.name)) for each in waiting))
-        found = {each.name: answer for each, answer in zip(waiting, answers, strict=True)}
+        waiting = [each for each in self._scorers if each.name not in said or is_awaitable(said[each.name])]
+        asked = (self._answer(each, said.get(each.name)) for each in waiting)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        found = {each.name: _settled(each, answer) for each, answer in zip(waiting, answers, strict=True)}
         return self.together(said, found)
 
     def together(self, said: Mapping[str, object], found: Mapping[str, list[Outcome]]) -> list[Outcome]:
@@ -167,7 +182,8 @@ class _Work:
             for each in self._scorers
             for outcome in found.get(each.name) or outcomes_of(each, said[each.name], alone=self._alone)
         ]
-        return [self._with_id(outcome) for outcome in without_doubles(self._scorers, outcomes)]
+        owners = owners_of(self._scorers)
+        return [self._with_id(without_double(outcome, outcome.key, owners)) for outcome in outcomes]
 
     async def _answer(self, scorer: AnyScorer, said: object) -> list[Outcome]:
         if isinstance(scorer, JudgeScorer):
@@ -180,6 +196,22 @@ class _Work:
         return replace(
             outcome, id=mark_id(self._run.trace_id, self._run.span_id, outcome.name, version, outcome.key or "")
         )
+
+
+def _settled(scorer: AnyScorer, answer: list[Outcome] | BaseException) -> list[Outcome]:
+    """What an async scorer gave. One that cancels itself has failed: who cancels all of them does not come here."""
+    if isinstance(answer, asyncio.CancelledError):
+        return outcomes_of(scorer, failure(answer))
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+def _called_apart(scorer: CodeScorer, context: ScorerContext) -> object:
+    try:
+        return called(scorer, context)
+    except BaseException as error:  # noqa: BLE001 - Ctrl-C comes on the main thread, and nowhere else
+        return failure(error)
 
 
 async def _judged(scorer: JudgeScorer, context: ScorerContext, redactor: Redactor, *, alone: bool) -> list[Outcome]:
@@ -260,7 +292,8 @@ def patient(judge: Callable[[], Judge]) -> Judge:
     """A judge that is asked again where the provider says that it was too much, or is out of order for a moment."""
     from otel_chloe.pipeline.judging.budget import Budget
     from otel_chloe.pipeline.judging.calls import Calls, ModelState
+    from otel_chloe.pipeline.judging.within import Deadlines
 
     state = ModelState(1)
     no_limit = Budget(math.inf, math.inf)
-    return Calls(judge, no_limit, lambda _: state, lambda _: None, price=None, jitter=random.random)
+    return Calls(judge, no_limit, lambda _: state, lambda _: None, Deadlines(), price=None, jitter=random.random)

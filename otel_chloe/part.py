@@ -63,6 +63,10 @@ class Message:
     finish: str | None = None
 
 
+UNSEEN: Final = "unseen"
+"""The role of what stands in a conversation where messages were cut off, or could not be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogEvent:
     """A log record with content of a model call, as it was emitted: nothing of it is read before a run asks for it."""
@@ -135,7 +139,8 @@ class Part:
     ``named`` True where the name is an attribute and not guessed from the span's name, ``foreign`` True for a span of
     another trade (HTTP, messaging, a database), which never delimits a run. ``usual``: a span with nothing but today's
     OTel GenAI attributes. ``facts`` is what the reader has read of it already.
-    ``ended`` is False for a span that is still open: what came of it is not known.
+    ``ended`` is False for a span that is still open: what came of it is not known. ``client``: the span of a request to
+    an agent that may run elsewhere.
     """
 
     kind: Kind
@@ -170,6 +175,7 @@ class Part:
     usual: bool = False
     ended: bool = True
     links: tuple[int, ...] = ()
+    client: bool = False
 
 
 def tell(part: Part, logs: Sequence[LogEvent]) -> None:

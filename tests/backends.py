@@ -136,24 +136,30 @@ def built(folder: str, package: str = ".") -> str:
     return made.stdout.strip()
 
 
-def collector_variables(folder: Path, ports: Mapping[str, int], traces: str, events: str) -> dict[str, str]:
-    """What collector-config.yaml takes from the environment."""
+def collector_variables(
+    folder: Path, ports: Mapping[str, int], traces: str | None = None, events: str | None = None
+) -> dict[str, str]:
+    """What collector-config.yaml takes from the environment; without a backend, ``nop`` takes what is for it."""
     return {
+        **_sent_to("TRACES", traces),
+        **_sent_to("EVENTS", events),
         "COLLECTOR_HOST": LOOPBACK,
         "GRPC_PORT": str(ports["grpc"]),
         "HTTP_PORT": str(ports["http"]),
         "HEALTH_PORT": str(ports["health"]),
         "PROMETHEUS_PORT": str(ports["prometheus"]),
         "TELEMETRY_PORT": str(ports["telemetry"]),
-        "TRACES_OTLP_ENDPOINT": traces,
-        "EVENTS_OTLP_ENDPOINT": events,
         "COLLECTOR_STORAGE": str(folder / "storage"),
         "DECISION_WAIT": "2s",
     }
 
 
+def _sent_to(what: str, url: str | None) -> dict[str, str]:
+    return {f"{what}_EXPORTER": "nop"} if url is None else {f"{what}_OTLP_ENDPOINT": url}
+
+
 @contextmanager
-def collector(folder: Path, *, traces: str, events: str, **more: str) -> Iterator[Program]:
+def collector(folder: Path, *, traces: str | None = None, events: str | None = None, **more: str) -> Iterator[Program]:
     """The Collector with collector-config.yaml as it is. Ports: grpc, http, health, prometheus, telemetry."""
     ports = {name: free_port() for name in ("grpc", "http", "health", "prometheus", "telemetry")}
     variables = {**collector_variables(folder, ports, traces, events), **more}

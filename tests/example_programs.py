@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
 
 ROOT = Path(__file__).parent.parent
@@ -37,8 +38,9 @@ def program(*argv: str, cwd: Path = ROOT, **variables: str) -> subprocess.Comple
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """The code blocks of a page that are in this language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    """The code blocks of a page that are in this language; those in lists without their indent."""
+    found = re.findall(rf"^( *)```{language}\n(.*?)^\1```$", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return [dedent(block) for _, block in found]
 
 
 def rows(page: str, heading: str) -> list[list[str]]:

@@ -72,12 +72,13 @@ class Receiver:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                if self.headers.get("content-encoding") == "gzip":  # as the Collector sends
+                    body = gzip.decompress(body)
                 # Products have paths of their own before it.
                 path = "/" + "/".join(self.path.split("/")[-2:])
                 refused = path in receiver.refuses or path not in REQUESTS
                 if not refused:
-                    plain = gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body
-                    receiver.requests.append((path, REQUESTS[path].FromString(plain)))
+                    receiver.requests.append((path, REQUESTS[path].FromString(body)))
                 self.send_response(400 if refused else 200)
                 self.send_header("content-length", "0")
                 self.end_headers()

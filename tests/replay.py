@@ -80,7 +80,10 @@ class Replay:
             span.name,
             context=self.parent_of(span),
             kind=SpanKind(span.kind.value),
-            attributes={key: span.attributes[key] for key in at_start if key in span.attributes},
+            attributes={
+                **{f"lost.{number}": "" for number in range(span.dropped_attributes)},  # the oldest go first
+                **{key: span.attributes[key] for key in at_start if key in span.attributes},
+            },
             links=[Link(SpanContext(k.context.trace_id, k.context.span_id, is_remote=False)) for k in span.links],
             start_time=span.start_time,
         )
@@ -116,6 +119,35 @@ class Replay:
         if code is not StatusCode.UNSET:
             live.set_status(Status(code, span.status.description if code is StatusCode.ERROR else None))
         live.end(end_time=span.end_time)
+
+
+def kept_attributes(recording: Path) -> int | None:
+    """How many attributes the spans of a recording kept, where some of them lost others."""
+    full = [len(span.attributes) for span in read_spans(recording) if span.dropped_attributes]
+    return max(full, default=None)
+
+
+def outlived(recording: Path) -> set[int]:
+    """The spans of a recording that ended before one below them did."""
+    spans = list(read_spans(recording))
+    above = {span.context.span_id: span.parent.span_id for span in spans if span.parent is not None}
+    ended: list[int] = []
+    found: set[int] = set()
+    for what, span_id, _ in events_of(recording, spans):
+        if what == "end":
+            ended.append(int(span_id, 16))
+            parent = above.get(ended[-1])
+            while parent is not None:
+                found |= {parent} & {*ended}
+                parent = above.get(parent)
+    return found
+
+
+def never_ended(recording: Path) -> bool:
+    """Whether a span of a recording never ended: in process it is seen open, and in the file it is missing."""
+    steps = list(events_of(recording, ()))
+    started = {span_id for what, span_id, _ in steps if what == "start"}
+    return bool(started - {span_id for what, span_id, _ in steps if what == "end"})
 
 
 def logs_of(recording: Path) -> dict[int, list[LogRecord]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -10,7 +11,8 @@ from queue import Empty
 
 import pytest
 import yaml
-from backends import ALERTING, LOOPBACK, alertmanager, collector, free_port, get, is_scraped, prometheus, until, webhook
+from backends import ALERTING, LOOPBACK, ROOT, alertmanager, collector, get, is_scraped, prometheus, until, webhook
+from example_programs import blocks
 from stack_agent import RULES, Agent
 
 TESTS = ("tests.yml", "tests_days.yml")
@@ -26,6 +28,20 @@ def test_the_rules_are_valid(needs: Callable[[str], str]):
     said = _checked(needs("promtool"), "check", "rules", "rules.yml")
 
     assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_the_prometheus_config_of_the_docs_is_valid_and_names_what_the_others_open(
+    tmp_path: Path, needs: Callable[[str], str]
+):
+    [config] = blocks("docs/alerting.md", "yaml")
+    (tmp_path / "prometheus.yml").write_text(config)
+    shutil.copy(ALERTING / "rules.yml", tmp_path)
+
+    said = _checked(needs("promtool"), "check", "config", str(tmp_path / "prometheus.yml"))
+
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert "PROMETHEUS_PORT:-9464" in (ROOT / "collector-config.yaml").read_text()
+    assert yaml.safe_load(config)["scrape_configs"][0]["static_configs"] == [{"targets": ["localhost:9464"]}]
 
 
 @pytest.mark.parametrize("tests", TESTS)
@@ -57,11 +73,10 @@ def test_alertmanagers_config_is_valid(needs: Callable[[str], str]):
 def test_a_forbidden_call_pages_within_seconds_and_a_good_run_does_not(tmp_path: Path, needs: Callable[[str], str]):
     needs("go")
     server, manager = needs("prometheus"), needs("prometheus-alertmanager")
-    nowhere = f"http://{LOOPBACK}:{free_port()}"
     with ExitStack() as programs:
         hook, posted = programs.enter_context(webhook())
         alerts = programs.enter_context(alertmanager(tmp_path / "alertmanager", manager, hook))
-        gate = programs.enter_context(collector(tmp_path / "collector", traces=nowhere, events=nowhere))
+        gate = programs.enter_context(collector(tmp_path / "collector"))
         scraped = [f"{LOOPBACK}:{gate.ports['prometheus']}"]
         scores = programs.enter_context(
             prometheus(tmp_path / "prometheus", server, scrape=scraped, rules=ALERTING / "rules.yml", alerts=alerts)
@@ -76,6 +91,7 @@ def test_a_forbidden_call_pages_within_seconds_and_a_good_run_does_not(tmp_path:
 
         app.run("very bad")
         path, page = posted.get(timeout=PAGED_WITHIN_S)
+        assert gate.lines("\terror\t", "\twarn\t") == []  # it has no backend for traces and events, and knows it
 
     assert path == "/page"
     (alert,) = page["alerts"]

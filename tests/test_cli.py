@@ -192,7 +192,7 @@ def test_explain_says_what_each_call_was_read_from(recording, objects, capsys):
 
     main(["runs", recording, "--explain"])
 
-    assert f"span {2:016x}, call id call_2, named check_site, ran" in capsys.readouterr().out
+    assert f"span      execute_tool check_site {2:016x}, call id call_2, ran" in capsys.readouterr().out
 
 
 def test_a_run_as_text(tmp_path, capsys, monkeypatch):

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import fields
+from itertools import zip_longest
+from typing import get_args
 
 import pytest
-from example_programs import ROOT, quoted, rows
+from example_programs import ROOT, blocks, quoted, rows
 from sink_backend import BROKEN, Backend, a_run
 
 from otel_chloe import gaps, semconv
+from otel_chloe.assembly.explained import Role
 from otel_chloe.attachment.instrumentor import DISABLED_VARIABLE, OTLP_VARIABLE
+from otel_chloe.cli import main
 from otel_chloe.config import RULES_VARIABLE, Settings
 from otel_chloe.config.table import MEANINGS, OTHER_VARIABLES, variable
+from otel_chloe.conventions.table import CONVENTIONS
 from otel_chloe.judge.launch import PYTHON_VARIABLE
 from otel_chloe.mark import JudgeCall
 from otel_chloe.sinks import Watched, mark_attributes
@@ -54,6 +60,22 @@ def test_the_variables_are_those_that_are_read():
     assert {RULES_VARIABLE, OTLP_VARIABLE, DISABLED_VARIABLE, PYTHON_VARIABLE, KEY_VARIABLE} == set(OTHER_VARIABLES)
 
 
+def test_the_collectors_variables_are_those_that_its_config_reads():
+    config = (ROOT / "collector-config.yaml").read_text("utf-8")
+    read = dict(re.findall(r"\$\{env:(\w+):-([^}]*)\}", config))
+    told = {
+        name: default
+        for names, defaults, _ in rows("docs/backends.md", "variable")
+        for name, default in zip_longest(quoted(names), quoted(defaults))
+    }
+
+    assert set(told) == set(read)
+    assert {name: default for name, default in told.items() if default} == {
+        name: read[name] for name, default in told.items() if default
+    }
+    assert all(re.search(rf"^#.*\b{name}\b", config, re.MULTILINE) for name in read)
+
+
 def test_every_gap_is_explained():
     table = rows("docs/what-counts.md", "gap")
 
@@ -67,6 +89,36 @@ def test_gaps_that_nothing_writes_are_named_as_such():
     reserved = re.search(r"^Reserved, .*$", text, re.MULTILINE)
 
     assert (set(quoted(reserved[0])) if reserved else set()) == {code for code in CODES if not written(code)}
+
+
+def test_every_convention_is_in_the_table_of_instrumentations():
+    table = rows("docs/what-counts.md", "instrumentation")
+
+    assert all(len(cells) == 5 and all(cells) for cells in table)
+    for convention in CONVENTIONS:
+        assert any(cells[0].startswith(convention.title) for cells in table), convention.title
+    named = {code for cells in table for code in quoted(cells[4])} - {"service.name"}
+    assert named <= set(CODES)
+
+
+def test_why_spans_are_one_call_is_explained():
+    source = (ROOT / "otel_chloe/assembly/explained.py").read_text("utf-8")
+    reasons = re.findall(r'(?:return f?|where = )"([^":{]+)', source.split("def _why_folded")[1].split("    # ---")[0])
+    table = {cells[0] for cells in rows("docs/what-counts.md", "why")}
+
+    assert len(reasons) == 8
+    assert all(any(reason.strip() in why for why in table) for reason in reasons)
+    assert {cells[0].strip("`") for cells in rows("docs/what-counts.md", "role")} == set(get_args(Role))
+
+
+def test_the_explained_example_is_what_the_command_prints(tmp_path, monkeypatch, capsys):
+    shutil.copy(ROOT / "tests/spans/pydantic-ai-v5/SMCP-native.otlp.jsonl", tmp_path / "spans.otlp.jsonl")
+    monkeypatch.chdir(tmp_path)
+    command, printed = blocks("docs/what-counts.md", "console")[0].split("\n", 1)
+
+    assert command == "$ otel-chloe runs spans.otlp.jsonl --explain"
+    assert main(command.split()[2:]) == 0
+    assert capsys.readouterr().out == printed
 
 
 def test_the_attributes_of_the_agents_span_are_all_there():

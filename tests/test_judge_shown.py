@@ -3,76 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from types import MappingProxyType
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from secret_shapes import NAMED, PASSWORDS, SECRETS, private_keys
+from shown_runs import BUDGET, PROSE, RUNS, seen, texts
 
 from otel_chloe import Run, ToolCall
 from otel_chloe.judge.redact import Redactor
 from otel_chloe.judge.room import cost
-from otel_chloe.judge.shown import SMALLEST, Shown, show
-
-PROSE = "The site was down since noon, so the agent restarted it; "
-BUDGET = 24_000
-ODD = {
-    "object": object(),
-    "number": 10**6000,
-    "set": {1, 2},
-    "mapping": MappingProxyType({"a": (1,)}),
-    "surrogate": "\ud800",
-    "nan": math.nan,
-}
-VALUES = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(),
-        st.binary(max_size=20),
-        st.text(max_size=40),
-        st.sampled_from(sorted(ODD)).map(lambda name: ODD[name]),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=6),
-        st.dictionaries(st.one_of(st.text(max_size=9), st.integers(), st.binary(max_size=3)), inner, max_size=6),
-    ),
-    max_leaves=20,
-)
-CALLS = st.builds(
-    ToolCall,
-    st.text(max_size=20),
-    VALUES,
-    st.one_of(VALUES, st.integers(0, 3000).map(lambda count: PROSE * count)),
-    ok=st.sampled_from([True, False, None]),
-    error=st.one_of(st.none(), st.text(max_size=20)),
-    agent=st.one_of(st.none(), st.text(max_size=20)),
-    ran=st.sampled_from([True, False, None]),
-)
-LONG = {"prose": PROSE * 2000, "chinese": "网站" * 40_000, "addresses": "a@b.example " * 9000, "quotes": '"\n' * 9000}
-TEXTS = st.one_of(st.none(), st.text(max_size=50), st.sampled_from(sorted(LONG)).map(lambda name: LONG[name]))
-RUNS = st.builds(
-    Run,
-    agent=TEXTS,
-    prompt=TEXTS,
-    output=TEXTS,
-    error=TEXTS,
-    tool_calls=st.lists(CALLS, max_size=5),
-    sub_runs=st.lists(st.builds(Run, agent=st.text(max_size=9), prompt=TEXTS, output=TEXTS), max_size=3),
-)
-
-
-def seen(run: Run, tokens: int = BUDGET) -> Shown:
-    return show(run, redactor=Redactor(), tokens=tokens)
-
-
-def texts(shown: Shown) -> list[str]:
-    parts = (shown.prompt, shown.said, shown.did, shown.others, shown.agent, shown.error, *shown.cut)
-    return [part for part in parts if part is not None]
+from otel_chloe.judge.shown import SMALLEST, Shown
+from otel_chloe.judge.trim import trimmed
+from otel_chloe.judge.whole import whole
 
 
 def numbers(shown: Shown) -> list[int]:
@@ -200,6 +145,23 @@ def test_nothing_raises_the_budget_is_kept_and_so_is_the_order(run: Run, tokens:
     assert shown.cut or len(numbers(shown)) == shown.calls
     for text in texts(shown):
         text.encode()
+
+
+USUAL = [
+    Run(agent="a", prompt="b", tool_calls=[ToolCall("c", {"name": "password", "value": "hunter2"}, 'd"\\\n\x01' * 80)]),
+    Run(agent="a", error="no", tool_calls=[ToolCall("c", {"to": "a@b.example", "n": 4111111111111111}, [True, 1.5])]),
+    Run(output="é", tool_calls=[ToolCall("c", "{}", {"a": {"b": [None]}}, ok=False, ran=False, error="e", agent="f")]),
+]
+
+
+@pytest.mark.parametrize("run", USUAL)
+def test_a_usual_run_is_not_measured(run: Run):
+    assert whole(run, Redactor(), BUDGET) == trimmed(run, Redactor(), BUDGET)
+
+
+@given(RUNS, st.sampled_from([SMALLEST, 3_000, BUDGET]))
+def test_what_is_not_measured_is_shown_the_same(run: Run, tokens: int):
+    assert whole(run, Redactor(), tokens) in (None, trimmed(run, Redactor(), tokens))
 
 
 @given(st.integers(1, 400), st.sampled_from([SMALLEST, 2_000, BUDGET]), st.integers(0, 3000))

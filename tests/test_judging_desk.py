@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,9 +58,9 @@ class Office:
     async def all(self, count: int, *, model: str = "m", size: int = 1) -> None:
         loop = asyncio.get_running_loop()
         for n in range(count):
-            job = Job(what=n, name="expectations", model=model, size=size)
+            job = Job(what=n, name="expectations", model=model, size=size, since=loop.time())
             assert self.desk.offer(job) is None
-            self.desk.take(replace(job, since=loop.time()))
+            self.desk.take([job])
         await self.until_idle()
 
     async def until_idle(self) -> None:
@@ -117,9 +116,10 @@ def test_the_limit_of_bytes_counts_what_is_being_judged_too():
     office = Office(answering(), max_bytes=100)
 
     async def work() -> list[bool]:
-        first = office.desk.offer(Job(what=0, name="x", model="m", size=60))
+        job = Job(what=0, name="x", model="m", size=60)
+        first = office.desk.offer(job)
         second = office.desk.offer(Job(what=1, name="x", model="m", size=60))
-        office.desk.take(Job(what=0, name="x", model="m", size=60))
+        office.desk.take([job])
         await office.until_idle()
         third = office.desk.offer(Job(what=2, name="x", model="m", size=60))
         return [each is None for each in (first, second, third)]
@@ -253,6 +253,23 @@ def test_what_is_given_up_has_an_outcome_too():
 
     assert office.states() == ["deadline"] * 3
     assert office.done[-1][0] <= 6.0
+
+
+def test_what_is_given_up_before_it_began_has_an_outcome_at_once():
+    office = Office(answering())
+
+    async def work() -> bool:
+        job = Job(what=0, name="x", model="m", size=1)
+        office.desk.offer(job)
+        office.desk.take([job])
+        office.desk.give_up()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return office.desk.idle(0)
+
+    assert run_jumping(work())
+    assert office.states() == ["deadline"]
+    assert office.judge.calls == 0
 
 
 def test_a_provider_that_asks_for_hours_does_not_keep_jobs_beyond_their_deadline():

@@ -21,7 +21,7 @@ from otel_chloe import (
     Unscored,
     score,
 )
-from otel_chloe.kit import as_scorer, context_of, outcomes_of, score_now
+from otel_chloe.kit import as_scorer, outcomes_of
 
 RUN = Run(prompt="P", output="o", tool_calls=[ToolCall("look", {"site": "a"}, ok=True)])
 
@@ -148,7 +148,7 @@ SAID = st.recursive(
 @given(SAID, st.booleans())
 def test_whatever_a_scorer_returns_there_are_outcomes_with_names_of_their_own(said, alone):
     scorer = as_scorer(Scorer.code(lambda ctx: said, name="s", threshold=0.5))
-    outcomes = score_now(scorer, context_of(RUN), alone=alone)
+    outcomes = outcomes_of(scorer, said, alone=alone)
 
     names = [one.name for one in outcomes]
     assert names
@@ -159,4 +159,3 @@ def test_whatever_a_scorer_returns_there_are_outcomes_with_names_of_their_own(sa
         assert isinstance(one, Pending) or one.reason
         if isinstance(one, Mark):
             assert one.score is None or math.isfinite(one.score)
-    assert [one.state for one in outcomes_of(scorer, said, alone=alone)] == [one.state for one in outcomes]

@@ -15,7 +15,8 @@ from own_scorers import Gate, Scored, is_up, states
 
 from otel_chloe import DeferredScore, Score, Scorer
 
-SLOW_S = 0.02
+SLOW_S = 0.06
+"""Several glances of the agent, even where a busy scorer lets nobody else run for 5 ms at a time."""
 
 
 def named(name: str, function: Any, **more: Any) -> Any:

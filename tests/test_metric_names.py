@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from backends import ALERTING, LOOPBACK, ROOT, collector, free_port, text, until
+from backends import ALERTING, ROOT, collector, text, until
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
@@ -56,8 +56,7 @@ def both_ways(tmp_path: Path, needs: Callable[[str], str], backend: Backend):
     exporter = pytest.importorskip("opentelemetry.exporter.prometheus")
     client = pytest.importorskip("prometheus_client")
     needs("go")
-    nowhere = f"http://{LOOPBACK}:{free_port()}"
-    with collector(tmp_path / "collector", traces=nowhere, events=nowhere) as gate:
+    with collector(tmp_path / "collector") as gate:
         otlp = PeriodicExportingMetricReader(
             OTLPMetricExporter(f"{gate.url('http')}/v1/metrics"), export_interval_millis=NO_EXPORT_MS
         )

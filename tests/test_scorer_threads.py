@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import warnings
 
 import pytest
 from own_scorers import Gate, until
@@ -170,3 +172,121 @@ def test_threads_are_daemons_and_do_not_grow(threads):
         assert offered(threads, lambda: [MARK]).wait(20)
 
     assert threading.active_count() <= before + MOST_THREADS
+
+
+def test_an_exception_that_cannot_say_what_it_is_ends_no_thread(threads):
+    class Silent(BaseException):
+        def __str__(self) -> str:
+            raise SystemExit("in the middle of it")
+
+    def raises() -> list[Outcome]:
+        raise Silent
+
+    for _ in range(MOST_THREADS + 1):
+        job = offered(threads, raises)
+        assert job.wait(20)
+        assert job.outcomes == [Failed("Silent", name="good", error="Silent")]
+
+
+def test_who_waits_for_what_is_open_does_not_come_before_the_outcomes_were_told(threads):
+    told: list[object] = []
+    with Gate() as working, Gate() as telling:
+        job = stuck(threads, working)
+        job.then(lambda outcomes: (telling.wait(), told.append(outcomes)))
+        working.let_go()
+        telling.wait_for()
+
+        assert not threads.wait(0.05)
+        telling.let_go()
+        assert threads.wait(20)
+        assert told == [[MARK]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_child_that_comes_back_ends_and_nobody_need_have_told_of_the_fork(threads):
+    def forks() -> list[Outcome]:
+        if (pid := os.fork()) == 0:
+            return []
+        return [MARK] if os.waitpid(pid, 0)[1] == 0 else []
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside other threads
+        job = offered(threads, forks)
+        assert job.wait(20)
+
+    assert job.outcomes == [MARK]
+
+
+def test_what_is_done_with_the_outcomes_takes_none_of_the_scorers_time(threads, clock):
+    def finish(outcomes):
+        clock.step(1)
+        return [*outcomes, MARK]
+
+    job = Job("good", lambda: [MARK], finish)
+    threads.offer(job)
+
+    assert job.wait(20)
+    assert (job.took_s, job.outcomes) == (0.0, [MARK, MARK])
+
+
+# --- several scorers -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shared(given_up, clock) -> ScorerThreads:
+    return ScorerThreads(lambda job: given_up.append(job.name), scorers=2, clock=clock)
+
+
+def test_a_scorer_that_hangs_leaves_half_of_the_threads_to_others(shared, clock):
+    with Gate() as gate:
+        for _ in range(MOST_THREADS // 2):
+            stuck(shared, gate, "hangs")
+        waiting = [offered(shared, lambda: [MARK], "hangs") for _ in range(20)]
+
+        for _ in range(5):
+            assert offered(shared, lambda: [MARK]).wait(20)
+        assert [job.began_s for job in waiting] == [None] * 20
+
+
+def test_those_that_waited_for_their_own_scorer_come_when_it_has_ended(shared):
+    with Gate() as gate:
+        held = [stuck(shared, gate, "hangs") for _ in range(MOST_THREADS // 2)]
+        waiting = [offered(shared, lambda: [MARK], "hangs") for _ in range(20)]
+        assert offered(shared, lambda: [MARK]).wait(20)
+        gate.let_go()
+
+        assert shared.wait(20)
+    assert [job.outcomes for job in (*held, *waiting)] == [[MARK]] * (len(held) + 20)
+
+
+def test_those_that_waited_too_long_for_their_own_scorer_are_unscored_and_forgotten(shared, clock):
+    began: list[int] = []
+    with Gate() as gate:
+        held = [stuck(shared, gate, "hangs") for _ in range(MOST_THREADS // 2)]
+        waiting = [offered(shared, lambda: began.append(1) or [MARK], "hangs") for _ in range(5)]
+        assert offered(shared, lambda: [MARK]).wait(20)  # by now all were looked at
+        clock.step(GIVE_UP_S)
+        shared.overdue(clock())
+
+        assert {job.outcomes[0].state for job in waiting if job.outcomes} == {"unscored"}
+        assert shared.size == 0
+    until(lambda: all(job.took_s is not None for job in held))
+    assert offered(shared, lambda: [MARK], "hangs").wait(20)
+    assert began == []
+
+
+def test_one_scorer_alone_has_all_threads(threads):
+    with Gate() as gate:
+        for _ in range(MOST_THREADS):
+            stuck(threads, gate)
+
+
+def test_a_scorer_that_hangs_is_refused_first(shared):
+    with Gate() as gate:
+        for _ in range(MOST_THREADS // 2):
+            stuck(shared, gate, "hangs")
+        jobs = [offered(shared, lambda: [MARK], "hangs") for _ in range(MOST_JOBS // 2)]
+
+        refused = [job for job in jobs if job.outcomes is not None]
+        assert len(refused) == MOST_THREADS // 2
+        assert offered(shared, lambda: [MARK]).wait(20)

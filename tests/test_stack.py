@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,11 @@ from backends import (
     text,
     until,
 )
+from otlp_receiver import Receiver
+from otlp_receiver import said as attributes
 from stack_agent import Agent
+
+from otel_chloe.semconv import GEN_AI_EVALUATION_NAME
 
 GOOD_RUNS = 5
 
@@ -43,6 +47,7 @@ class Stack:
     collector: Program
     jaeger: Program
     prometheus: Program
+    events: Receiver
     bad: str
     good: list[str]
 
@@ -77,24 +82,25 @@ def stack(tmp_path_factory: pytest.TempPathFactory, needs: Callable[[str], str])
     with ExitStack() as programs:
         traces = programs.enter_context(jaeger(folder / "jaeger"))
         sent_to = traces.url("http")
-        # Jaeger takes no logs: the events go nowhere in this stack, which a closed port stands for.
+        events = programs.enter_context(closing(Receiver()))
         gate = programs.enter_context(
-            collector(folder / "collector", traces=sent_to, events=f"http://{LOOPBACK}:{free_port()}", KEPT_PERCENT="0")
+            collector(folder / "collector", traces=sent_to, events=events.url, KEPT_PERCENT="0")
         )
         scraped = f"{LOOPBACK}:{gate.ports['prometheus']}"
         scores = programs.enter_context(prometheus(folder / "prometheus", server, scrape=[scraped]))
         until(lambda: is_scraped(scores), "the first scrape")  # an exemplar is there for one interval of the export
         app = programs.enter_context(Agent(gate.url("http")))
         good = [app.run("good") for _ in range(GOOD_RUNS)]
-        yield Stack(gate, traces, scores, app.run("very bad"), good)
+        yield Stack(gate, traces, scores, events, app.run("very bad"), good)
 
 
-def test_the_config_is_valid(tmp_path: Path, needs: Callable[[str], str]):
+@pytest.mark.parametrize("backends", [(), ("http://localhost:1", "http://localhost:1")], ids=["none", "both"])
+def test_the_config_is_valid(tmp_path: Path, needs: Callable[[str], str], backends: tuple[str, ...]):
     needs("go")
     ports = {name: free_port() for name in ("grpc", "http", "health", "prometheus", "telemetry")}
-    variables = collector_variables(tmp_path, ports, "http://localhost:1", "http://localhost:1")
+    variables = collector_variables(tmp_path, ports, *backends)
 
-    said = subprocess.run(
+    checked = subprocess.run(
         [built("collector"), "validate", "--config", str(ROOT / "collector-config.yaml")],
         capture_output=True,
         text=True,
@@ -102,7 +108,7 @@ def test_the_config_is_valid(tmp_path: Path, needs: Callable[[str], str]):
         env=variables,
     )
 
-    assert (said.returncode, said.stderr) == (0, "")
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 def test_a_failing_run_is_found_by_its_mark_and_is_kept_whole(stack: Stack):
@@ -161,6 +167,18 @@ def test_prometheus_has_every_run_sampled_or_not(stack: Stack):
     assert violation["metric"]["job"] == "shop"
 
 
+def test_the_events_of_every_run_are_kept_sampled_or_not(stack: Stack):
+    def of_calls() -> set[str] | None:
+        found = {
+            event.trace_id.hex()
+            for event in stack.events.events
+            if attributes(event.attributes)[GEN_AI_EVALUATION_NAME] == "calls"
+        }
+        return found if len(found) > GOOD_RUNS else None
+
+    assert until(of_calls, "the events of six runs") == {stack.bad, *stack.good}
+
+
 def test_an_exemplar_leads_from_a_score_to_its_trace(stack: Stack):
     def exemplars() -> set[str]:
         query = 'query=gen_ai_evaluation_score_bucket{gen_ai_evaluation_score_label="fail"}'
@@ -187,7 +205,6 @@ def test_every_query_of_the_dashboard_has_data(stack: Stack, title: str, query: 
 def test_nobody_logs_an_error(stack: Stack):
     stack.failing()
 
-    # Events have no backend here: that their export fails is told as a warning that it is tried again.
     assert stack.collector.lines("\terror\t") == []
     assert stack.jaeger.lines('"level":"error"') == []
     assert stack.prometheus.lines("level=error") == []

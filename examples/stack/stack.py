@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from backends import LOOPBACK, alertmanager, collector, free_port, jaeger, prometheus, webhook  # noqa: E402
+from backends import LOOPBACK, alertmanager, collector, jaeger, prometheus, webhook  # noqa: E402
 from stack_agent import Agent  # noqa: E402
 
 PAUSE_S = 2.0
@@ -49,10 +49,7 @@ def _started(programs: ExitStack, folder: Path, stop: threading.Event) -> None:
     hook, posted = programs.enter_context(webhook())
     alerts = programs.enter_context(alertmanager(folder / "alertmanager", "prometheus-alertmanager", hook))
     traces = programs.enter_context(jaeger(folder / "jaeger"))
-    nowhere = f"http://{LOOPBACK}:{free_port()}"
-    gate = programs.enter_context(
-        collector(folder / "collector", traces=traces.url("http"), events=nowhere, KEPT_PERCENT="100")
-    )
+    gate = programs.enter_context(collector(folder / "collector", traces=traces.url("http"), KEPT_PERCENT="100"))
     scores = programs.enter_context(
         prometheus(
             folder / "prometheus",

@@ -7,9 +7,20 @@ from typing import Any
 
 from otel_chloe import gaps
 from otel_chloe.assembly.beside import chain_name
+from otel_chloe.assembly.far import ran_elsewhere, told_above
 from otel_chloe.assembly.forest import Forest
+from otel_chloe.assembly.known import known
 from otel_chloe.assembly.match import match_asked
-from otel_chloe.assembly.modelcalls import Asked, ModelCall, asked_calls, asked_in, model_calls, stopped_to_ask
+from otel_chloe.assembly.modelcalls import (
+    Asked,
+    ModelCall,
+    asked_calls,
+    asked_in,
+    final_answer,
+    first_prompt,
+    model_calls,
+    stopped_to_ask,
+)
 from otel_chloe.assembly.runs import Group
 from otel_chloe.assembly.toolcalls import message_call, models_of, seen_calls, tool_call
 from otel_chloe.assembly.twins import Seen
@@ -52,13 +63,13 @@ class Builder:
         asked = self._asked(facts)
         tool_calls = self._tool_calls(asked, name)
         own = self._own_calls(first)
-        prompt = facts.prompt or _first_prompt(own or self.calls)
+        prompt = facts.prompt or first_prompt(own or self.calls)
         output = self._output(last, self._own_calls(last) or own)
         self._gaps(facts, prompt, output, tool_calls)
         parts = self.group.parts
         head = first or parts[0]
         inside = self._inside(head)
-        return Run(
+        found = Run(
             agent=name,
             prompt=prompt,
             output=output,
@@ -83,6 +94,7 @@ class Builder:
             usage=_usage(self.calls),
             inside=inside,
         )
+        return known(found)
 
     def _inside(self, head: Part) -> Inside | None:
         """What the program expects of this run: as the run's own span says, else the nearest above it that does."""
@@ -150,22 +162,27 @@ class Builder:
         left = match_asked(self.seen, asked)
         calls: list[ToolCall] = []
         for seen in self.seen:
-            calls.append(tool_call(seen, self.agent_of(seen.part, name)))
+            calls.append(self._seen_call(seen, name))
             self.made_at[id(calls[-1])] = seen.part
         for request in left:
             started = self._started_agent(request)
             if request.answered or started is not None:
-                calls.append(message_call(request, self._asker(request, name), started, self.seen))
+                calls.append(self._asked_call(request, name, started))
                 self.gap(gaps.CALL_ONLY_IN_MESSAGE, request.request.name)
                 if request.by is not None:
                     self.made_at[id(calls[-1])] = request.by
         calls.sort(key=lambda c: c.start_ns or 0)
         return calls
 
-    def _asker(self, request: Asked, name: str | None) -> str | None:
-        """The agent whose model asked for a call that left no span."""
+    def _seen_call(self, seen: Seen, name: str | None) -> ToolCall:
+        """A call that spans tell of."""
+        return tool_call(seen, self.agent_of(seen.part, name))
+
+    def _asked_call(self, request: Asked, name: str | None, started: Part | None) -> ToolCall:
+        """A call that left no span, of the agent whose model asked for it."""
         default = request.agent or name
-        return self.agent_of(request.by, default) if request.by is not None else default
+        agent = self.agent_of(request.by, default) if request.by is not None else default
+        return message_call(request, agent, started, self.seen)
 
     def _started_agent(self, request: Asked) -> Part | None:
         """The agent span that a request without a tool span started: an agent that is called like a tool."""
@@ -193,7 +210,8 @@ class Builder:
         facts = _facts(last)
         if facts.output is not None:
             return facts.output
-        return _final(own[-1]) if own and _final(own[-1]) is not None else self._finished(last)
+        answer = final_answer(own[-1]) if own else None
+        return answer if answer is not None else self._finished(last)
 
     def _finished(self, agent: Part | None) -> str | None:
         """What a framework's own way to finish (a pseudo tool) was given as the answer."""
@@ -210,7 +228,7 @@ class Builder:
         names = {a.name for a in self.group.agents}
         agents = [p for p in self.group.parts if p.kind is AGENT]
         for part in sorted(agents, key=lambda p: (p.start, -p.end, p.span_id)):
-            if id(part) not in own and part.name not in names:
+            if id(part) not in own and part.name not in names and not told_above(self.forest, part):
                 yield self._sub_run(part, tool_calls)
 
     def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
@@ -221,9 +239,9 @@ class Builder:
         found = dict(self.found)
         if self.models and not facts.messages and not any(p.kind in _WORK for p in inside):
             found.setdefault(gaps.NO_TOOL_DATA, Gap(gaps.NO_TOOL_DATA, f"nothing is below the span of {agent.name}"))
-        return Run(
+        sub_run = Run(
             agent=agent.name,
-            prompt=facts.prompt or _first_prompt(own),
+            prompt=facts.prompt or first_prompt(own),
             output=self._output(agent, own),
             tool_calls=tuple(c for c in tool_calls if id(self.made_at.get(id(c))) in below),
             gaps=tuple(found.values()),
@@ -241,6 +259,7 @@ class Builder:
             sampled=agent.sampled,
             usage=_usage([call for call in self.calls if id(call.parts[0]) in below]),
         )
+        return known(sub_run)
 
     def _gaps(self, facts: AgentFacts, prompt: str | None, output: str | None, calls: Sequence[ToolCall]) -> None:
         self._gaps_read(facts)
@@ -248,6 +267,9 @@ class Builder:
             self.gap(gaps.ROOT_MISSING if self.group.root is None else gaps.CUT_SHORT)
         if not calls and self._says_nothing_of_tools():
             self.gap(gaps.NO_TOOL_DATA)
+        far = ran_elsewhere(self.forest, self.group.parts, self.models)
+        if far is not None:
+            self.gap(gaps.NO_TOOL_DATA, f"{far.name or far.span_name} ran elsewhere, and nothing is below its span")
         if self.group.bare:
             self.gap(gaps.BARE_MODEL_CALL)
         if self.group.unseen:
@@ -301,24 +323,6 @@ def _asked_unseen(call: ModelCall) -> bool:
 def _facts(part: Part | None) -> AgentFacts:
     """What the span that a run hangs on says of the run. A model call says nothing of it: its messages do."""
     return part.reader.agent(part) if part is not None and part.kind is not MODEL else AgentFacts()
-
-
-def _first_prompt(calls: Sequence[ModelCall]) -> str | None:
-    if not calls:
-        return None
-    found = None
-    for message in calls[0].facts.input or ():
-        if message.role == "user" and message.text and not message.responses:
-            found = message.text
-    return found
-
-
-def _final(call: ModelCall) -> str | None:
-    """The answer of a model call that asks for no tool."""
-    told = call.facts.output or ()
-    if any(message.requests for message in told):
-        return None
-    return next((m.text for m in reversed(told) if m.text and m.role in ("assistant", "")), None)
 
 
 def _error(agent: Part | None) -> str | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from otel_chloe.assembly.modelcalls import same_answer, same_question
 from otel_chloe.assembly.runs import Delimited, Group
-from otel_chloe.part import MODEL, TOOL, ModelFacts, Part
+from otel_chloe.part import AGENT, HANDOFF, MODEL, TOOL, ModelFacts, Part
 
 
 class Joined(NamedTuple):
@@ -18,54 +19,122 @@ class Joined(NamedTuple):
 
 
 def join_traces(found: Delimited) -> Joined:
-    """Give the spans that belong to runs of other traces to these runs."""
-    models = [model for model in found.bare_models if not _join_model(model, found.groups)]
-    tools = [tool for tool in found.orphan_tools if not _join_tool(tool, found.groups)]
-    return Joined(found.groups, models, tools)
+    """Give the spans that belong to runs of other traces to these runs, and lost pieces of runs to the whole."""
+    if found.bare_models:
+        known = _Models(found.groups)
+        found.bare_models = [model for model in found.bare_models if not known.join(model)]
+    groups = _with_pieces(found.groups)
+    asked = _Asked(groups) if found.orphan_tools else None
+    tools = [tool for tool in found.orphan_tools if asked is None or not asked.join(tool)]
+    return Joined(groups, found.bare_models, tools)
 
 
-def _join_model(model: Part, groups: list[Group]) -> bool:
-    """Whether a bare model span doubles a model call of a run: then it belongs to that run."""
-    facts = model.reader.model(model)
-    for group in groups:
-        for known in group.parts:
-            if known.kind is not MODEL or known.start > model.end or model.start > known.end:
-                continue
-            same_id = model.call_id is not None and model.call_id == known.call_id
-            if same_id or (known.scope != model.scope and _same(known, facts)):
-                group.parts.append(model)
-                return True
-    return False
+def _with_pieces(groups: list[Group]) -> list[Group]:
+    """The runs, without those that are tool calls alone which another run asked for: a span between them was lost."""
+    pieces = [group for group in groups if not any(part.kind in (AGENT, MODEL, HANDOFF) for part in group.parts)]
+    if not pieces or len(pieces) == len(groups):
+        return groups
+    gone = {id(piece) for piece in pieces}
+    asked = _Asked([group for group in groups if id(group) not in gone])
+    for piece in pieces:
+        whole = next((g for part in piece.parts if part.kind is TOOL and (g := asked.by(part)) is not None), None)
+        if whole is None:
+            gone.discard(id(piece))
+        else:
+            whole.parts.extend(piece.parts)
+    return [group for group in groups if id(group) not in gone]
 
 
-def _same(known: Part, facts: ModelFacts) -> bool:
+class _Models:
+    """The model calls of some runs, by what makes another span one of the same call."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._held: dict[Hashable, list[tuple[int, Part, Group]]] = {}
+        number = 0
+        for group in groups:
+            for part in group.parts:
+                if part.kind is MODEL:
+                    number += 1
+                    for key in _keys(part, part.reader.model(part)):
+                        self._held.setdefault(key, []).append((number, part, group))
+
+    def join(self, model: Part) -> bool:
+        """Whether a bare model span doubles a model call of a run: then it belongs to that run."""
+        facts = model.reader.model(model)
+        fitting = (
+            (number, group)
+            for key in _keys(model, facts)
+            for number, known, group in self._held.get(key, ())
+            if known.start <= model.end and model.start <= known.end and _is_same(known, model, facts)
+        )
+        found = min(fitting, key=lambda each: each[0], default=None)
+        if found is not None:
+            found[1].parts.append(model)
+        return found is not None
+
+
+def _keys(part: Part, facts: ModelFacts) -> Iterator[Hashable]:
+    """What two spans of one model call have in common, one of these at least."""
+    if part.call_id is not None:
+        yield "id", part.call_id
+    for request in (request for message in facts.output or () for request in message.requests):
+        if request.id:
+            yield "asked", request.id
+    said = tuple(message.text for message in facts.output or () if message.text)
+    given = tuple(message.text for message in facts.input or () if message.text)
+    if said:
+        yield "said", said
+    elif given:
+        yield "given", given
+
+
+def _is_same(known: Part, model: Part, facts: ModelFacts) -> bool:
+    if model.call_id is not None and model.call_id == known.call_id:
+        return True
+    if known.scope == model.scope:
+        return False
     other = known.reader.model(known)
     return same_answer(other, facts) or same_question(other, facts)
 
 
-def _join_tool(tool: Part, groups: list[Group]) -> bool:
-    """Give a tool span without a run to the run that asked for it: by call id, or, for MCP, by the call it serves."""
-    for group in groups:
-        if _serves(tool, group) or _was_asked(tool, group):
-            group.parts.append(tool)
-            return True
-    return False
+class _Asked:
+    """The runs whose models asked for calls, by the calls' ids, and those that hold calls that an MCP server served."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._groups = groups
+        self._askers: dict[str, int] = {}
+        self._calls: dict[str | None, list[tuple[int, Part]]] = {}
+        for number, group in enumerate(groups):
+            for part in group.parts:
+                if part.kind is TOOL:
+                    self._calls.setdefault(part.short_name, []).append((number, part))
+                elif part.kind is MODEL:
+                    for request in (r for m in part.reader.model(part).output or () for r in m.requests):
+                        if request.id is not None:
+                            self._askers.setdefault(request.id, number)
+
+    def join(self, tool: Part) -> bool:
+        """Give a tool span to the run that asked for it: by call id, or, for MCP, by the call it serves."""
+        served = next((number for number, call in self._served(tool) if _holds(call, tool)), None)
+        numbers = [number for number in (served, self._number(tool)) if number is not None]
+        if numbers:
+            self._groups[min(numbers)].parts.append(tool)
+            if served != min(numbers):
+                self._calls.setdefault(tool.short_name, []).append((min(numbers), tool))
+        return bool(numbers)
+
+    def by(self, tool: Part) -> Group | None:
+        """The run whose model asked for a call, by its id."""
+        number = self._number(tool)
+        return self._groups[number] if number is not None else None
+
+    def _number(self, tool: Part) -> int | None:
+        wanted = tool.call_id or tool.reader.tool(tool).call_id
+        return self._askers.get(wanted) if wanted is not None else None
+
+    def _served(self, tool: Part) -> Sequence[tuple[int, Part]]:
+        return self._calls.get(tool.short_name, ()) if tool.mcp else ()
 
 
-def _serves(tool: Part, group: Group) -> bool:
-    return tool.mcp and any(
-        p.kind is TOOL and p.short_name == tool.short_name and p.start <= tool.start and tool.end <= p.end
-        for p in group.parts
-    )
-
-
-def _was_asked(tool: Part, group: Group) -> bool:
-    wanted = tool.call_id or tool.reader.tool(tool).call_id
-    if wanted is None:
-        return False
-    for part in group.parts:
-        if part.kind is MODEL:
-            told = part.reader.model(part).output or ()
-            if any(request.id == wanted for message in told for request in message.requests):
-                return True
-    return False
+def _holds(call: Part, tool: Part) -> bool:
+    return call.start <= tool.start and tool.end <= call.end

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from otel_chloe.part import ASKS, CallRequest, CallResponse, Message, ModelFacts, Part
+from otel_chloe.part import ASKS, UNSEEN, CallRequest, CallResponse, Message, ModelFacts, Part
 from otel_chloe.run import Source
 
 
@@ -64,6 +64,8 @@ def same_question(one: ModelFacts, other: ModelFacts) -> bool:
     """Whether two model spans that tell no answer (both failed) were asked the same."""
     if _tells(one) or _tells(other) or not one.input or not other.input:
         return False
+    if is_cut(one.input) or is_cut(other.input):
+        return False
     texts = [m.text for m in one.input if m.text]
     return texts == [m.text for m in other.input if m.text]
 
@@ -79,9 +81,38 @@ def stopped_to_ask(part: Part) -> bool:
 
 
 def _merged(one: ModelFacts, other: ModelFacts) -> ModelFacts:
-    longer = other.input if len(other.input or ()) > len(one.input or ()) else one.input
-    told = one if one.output else other
+    longer = max(one.input, other.input, key=_worth)
+    told = max(one, other, key=lambda facts: _worth(facts.output)[:2])
     return ModelFacts(input=longer, output=told.output, source=told.source, gaps=one.gaps or other.gaps)
+
+
+def _worth(told: Sequence[Message] | None) -> tuple[bool, bool, int]:
+    """Which of two tellings of the same messages is the better one."""
+    return bool(told), not is_cut(told), len(told or ())
+
+
+def is_cut(told: Sequence[Message] | None) -> bool:
+    """Whether there are messages that are not seen."""
+    return any(message.role == UNSEEN for message in told or ())
+
+
+def first_prompt(calls: Sequence[ModelCall]) -> str | None:
+    """What the user said last before the first of some model calls."""
+    found = None
+    for message in (calls[0].facts.input or ()) if calls else ():
+        if message.role == "user" and message.text and not message.responses:
+            found = message.text
+        elif message.role == UNSEEN:
+            found = None
+    return found
+
+
+def final_answer(call: ModelCall) -> str | None:
+    """The answer of a model call that asks for no tool."""
+    told = call.facts.output or ()
+    if is_cut(told) or any(message.requests for message in told):
+        return None
+    return next((m.text for m in reversed(told) if m.text and m.role in ("assistant", "")), None)
 
 
 @dataclass(slots=True, eq=False, repr=False)

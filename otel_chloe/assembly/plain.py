@@ -15,6 +15,7 @@ from otel_chloe.assembly.modelcalls import stopped_to_ask
 from otel_chloe.assembly.toolcalls import is_mapping
 from otel_chloe.part import AGENT, MODEL, TOOL, Part
 from otel_chloe.record import ASKING
+from otel_chloe.redacted import is_redacted
 from otel_chloe.run import Run, ToolCall, Usage
 
 
@@ -35,7 +36,7 @@ def plain_run(parts: Sequence[Part]) -> Run | None:
         if part is not root and (part.parent_id != root.span_id or not _is_usual(part)):
             return None
     tools.sort(key=_by_start)
-    if not _told_once(tools, models) or not _are_apart(models):
+    if (root.client and len(parts) == 1) or not _told_once(tools, models) or not _are_apart(models):
         return None
     return _run(root, tools, len(models), parts)
 
@@ -125,6 +126,8 @@ def _run(root: Part, tools: Sequence[Part], model_calls: int, parts: Sequence[Pa
     facts = root.reader.agent(root)
     if facts.prompt is None or facts.output is None or facts.gaps or facts.messages:
         return None
+    if is_redacted(facts.prompt) or is_redacted(facts.output):
+        return None
     calls = calls_of(root.name, tools)
     if calls is None:
         return None
@@ -154,6 +157,8 @@ def calls_of(agent: str | None, tools: Sequence[Part]) -> tuple[ToolCall, ...] |
     for part in tools:
         said = part.reader.tool(part)
         if not is_mapping(said.arguments) or not said.arguments or said.gaps or said.ok is not True:
+            return None
+        if is_redacted(said.result):
             return None
         calls.append(
             ToolCall(

@@ -173,8 +173,8 @@ def _mark_unclear(siblings: Sequence[Group]) -> None:
 
 def mark_if_unclear(forest: Forest, group: Group, agent: Part) -> None:
     """Mark a run of which an agent ends now, and which may go on in an agent that is still to start."""
-    going_on = (above for above in forest.above(agent) if above.kind in _FRAME and not above.ended)
-    if may_hand_over(group, agent) and any(going_on):
+    going_on = [above for above in forest.above(agent) if above.kind in _FRAME and not above.ended]
+    if any(above.scope in _SENDING for above in going_on) or (going_on and may_hand_over(group, agent)):
         group.unclear = f"{_words(agent)} may hand over to another agent"
 
 
@@ -209,6 +209,10 @@ def _runs_inside_tool(group: Group, root: Part) -> bool:
 
 
 _TRANSFER = ("transfer_to_", "handoff", "transfer_", "hand_off", "agent_handoff", "delegate")
+
+
+_SENDING = ("agent_framework",)
+"""Scopes of frameworks whose steps send messages to other agents once the agent in them is over."""
 
 
 def _message_edge(forest: Forest, group: Group, root: Part) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from otel_chloe.assembly.modelcalls import ModelCall
+from otel_chloe.assembly.modelcalls import ModelCall, is_cut
 from otel_chloe.assembly.prefix import State, is_answer, states, system_of, text_in
 from otel_chloe.assembly.stitched import Places, Stitched
 from otel_chloe.part import Message, ModelFacts, Part
@@ -72,7 +72,7 @@ class Stitcher:
 
     def add(self, call: ModelCall, origin: Any = None) -> list[Stitched]:
         """A model call more. Gives the runs that are over now. ``origin`` is kept with the newest call of its run."""
-        if not call.facts.input:
+        if not call.facts.input or is_cut(call.facts.input):
             alone = Stitched(service_of(call.parts[0]), call, bare=True)
             alone.origin = origin
             return [alone]
@@ -182,6 +182,8 @@ class Stitcher:
         told = [message for message in call.facts.output or () if is_answer(message)]
         held.answer(told)
         held.again = again
+        if is_cut(call.facts.output):
+            return
         if not told:
             self._failed.put(held, again, held)
             return

@@ -36,10 +36,10 @@ def _give(stitcher: Stitcher, tool: Part, left: list[Part]) -> None:
         left.append(tool)
 
 
-def stitched_run(held: Stitched) -> Run:
+def stitched_run(held: Stitched, builder: type[Builder] = Builder) -> Run:
     """The run that was stitched: keyed by its first model span, its marks on its last."""
     parts: Sequence[Part] = [*(part for call in held.calls for part in call.parts), *held.tools]
     first, last = held.first.parts[0], held.last.parts[0]
     agents = [first] if first is last else [first, last]
     group = Group(first, agents, [*parts], bare=held.bare, roots=[first], unclear=held.unclear, unseen=held.unseen)
-    return Builder(Forest(parts), group, held.end, complete=held.end == "root_ended").run()
+    return builder(Forest(parts), group, held.end, complete=held.end == "root_ended").run()

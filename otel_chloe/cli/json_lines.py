@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final, TypeGuard, cast
 
+from ..assembly.explained import ExplainedCall
 from ..mark import Failed, Mark, Outcome, Unscored
 from ..run import Run, ToolCall
 
@@ -66,6 +67,7 @@ def _call(call: ToolCall, *, explain: bool) -> dict[str, Any]:
     if explain:
         found["span_id"] = call.span_id
         found["call_id"] = call.call_id
+        found["made_of"] = [asdict(piece) for piece in call.made_of] if isinstance(call, ExplainedCall) else []
     return found
 
 

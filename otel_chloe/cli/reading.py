@@ -25,11 +25,13 @@ class Recordings:
         self._together = together
         self._progress = _progress(files)
 
-    def runs(self) -> Iterator[FoundRun]:
-        """The runs, each with the file it stands in."""
+    def runs(self, *, explain: bool = False) -> Iterator[FoundRun]:
+        """The runs, each with the file it stands in. ``explain``: their calls say what they were made of."""
         sources = [(name, self._source(name)) for name in self._files]
         with _spared_collector():
-            for found in find_runs(sources, together=self._together, problem=self._problem, late=self._late):
+            for found in find_runs(
+                sources, together=self._together, problem=self._problem, late=self._late, explain=explain
+            ):
                 self.count += 1
                 self._clear()
                 yield found

@@ -14,7 +14,7 @@ def run(args: Namespace) -> int:
     """Print every run as it is found."""
     recordings = Recordings(args.files, together=args.together)
     page = Page()
-    for file, found in recordings.runs():
+    for file, found in recordings.runs(explain=args.explain):
         if args.format == "json":
             write(run_line(file, found, explain=args.explain))
         else:

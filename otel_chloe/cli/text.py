@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ..assembly.explained import ExplainedCall, Piece
 from ..mark import Mark, Outcome
 from ..run import Run, ToolCall
 from .console import has_colours, printable, width
@@ -93,8 +94,8 @@ class Page:
         came = call.error if call.ok is False else call.result
         result = "" if came is None else f" -> {_value(came)}"
         node = _Node(label, f"{name}{by}{arguments}{result}", style)
-        if explain:
-            node.below.append(_Node("from", _origin(call), "dim", whole=True))
+        if explain and isinstance(call, ExplainedCall):
+            node.below = [_Node(piece.role, _told_by(piece, call), "dim", whole=True) for piece in call.made_of]
         return node
 
     def _tree(self, nodes: list[_Node], indent: str) -> Iterator[str]:
@@ -136,16 +137,16 @@ def _mark_node(outcome: Outcome) -> _Node:
     return _Node(outcome.name, f"{outcome.state}{reason}", "red" if outcome.state == "failed" else "yellow", whole=True)
 
 
-def _origin(call: ToolCall) -> str:
-    """What a call was read from."""
-    facts: list[str] = [call.source if call.span_id is None else f"{call.source} {call.span_id}"]
-    if call.call_id is not None:
-        facts.append(f"call id {call.call_id}")
-    if call.raw_name is not None:
-        facts.append(f"named {call.raw_name}")
-    if call.ran is not None:
-        facts.append("ran" if call.ran else "did not run")
-    return ", ".join(facts)
+def _told_by(piece: Piece, call: ToolCall) -> str:
+    """A span or message that tells of a call, and why it does."""
+    said = f"{piece.span_name} {piece.span_id}".lstrip()
+    if piece.message is not None:
+        said += f" {'input' if piece.role == 'answered' else 'output'}[{piece.message}]"
+    if piece.why is not None:
+        return f"{said}: {piece.why}"
+    facts = [] if call.call_id is None else [f"call id {call.call_id}"]
+    facts += [] if call.ran is None else ["ran" if call.ran else "did not run"]
+    return ", ".join([said, *facts])
 
 
 def _one_line(text: str) -> str:

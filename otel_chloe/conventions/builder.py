@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from otel_chloe.conventions.values import CUT, literal, mapping, parsed, sequence, text
+from otel_chloe.conventions.salvage import CUT_TYPES
+from otel_chloe.conventions.values import CUT, literal, mapping, sequence, structure, text, too_deep
 from otel_chloe.part import CallRequest, CallResponse
 
 
@@ -80,11 +81,11 @@ class Builder:
         self._request({**inner, "name": part.get("name", inner.get("name"))}, _id(part))
 
     def response_part(self, part: Mapping[str, Any]) -> None:
-        for key in ("response", "result", "content", "output"):
-            if key in part:
-                self.responses.append(CallResponse(part[key], _id(part), text(part.get("name"))))
-                return
-        self.responses.append(CallResponse(None, _id(part), text(part.get("name"))))
+        call_id = _id(part)
+        if call_id is None and isinstance(part, CUT_TYPES):
+            return  # whose response it was is cut off
+        content = next((part[key] for key in ("response", "result", "content", "output") if key in part), None)
+        self.responses.append(CallResponse(_result(content), call_id, text(part.get("name"))))
 
     def shaped_text(self, inner: object, part: Mapping[str, Any]) -> None:
         del part
@@ -104,7 +105,10 @@ class Builder:
         content = found.get("response", found.get("content", found.get("result")))
         failed = found.get("status") == "error" or found.get("error") is True
         call_id = _id(found) or _id(origin) or _id(part)
-        self.responses.append(CallResponse(content, call_id, text(origin.get("name")), False if failed else None))
+        if call_id is None and isinstance(found, CUT_TYPES):
+            return
+        ok = False if failed else None
+        self.responses.append(CallResponse(_result(content), call_id, text(origin.get("name")), ok))
 
 
 REPR: Final = re.compile(r"^ResponseFunctionToolCall\(arguments=('.*?'), call_id='([^']*)', name='([^']*)'", re.DOTALL)
@@ -118,8 +122,12 @@ def _id(part: Mapping[str, Any]) -> str | None:
 
 
 def _arguments(value: object) -> Any:
-    data = parsed(value)
-    return None if data is CUT else data
+    data = structure(value)
+    return None if data is CUT or isinstance(data, CUT_TYPES) or too_deep(data) else data
+
+
+def _result(content: object) -> Any:
+    return None if isinstance(content, CUT_TYPES) or too_deep(content) else content
 
 
 _PARTS: Final = {

@@ -15,7 +15,7 @@ from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.logs import DETAILS, MESSAGES, logged
 from otel_chloe.conventions.messages import final_text, last_user_text, messages, whole
 from otel_chloe.conventions.span import EventLike
-from otel_chloe.conventions.values import CUT, arguments, parsed, result, text
+from otel_chloe.conventions.values import CUT, arguments, parsed, result, structure, text
 from otel_chloe.part import (
     AGENT,
     CHAIN,
@@ -58,6 +58,8 @@ KINDS: Final[dict[str, Kind]] = {
     "completion": MODEL,
     "acompletion": MODEL,
     "invoke_workflow": WORKFLOW,
+    "invoke_graph": WORKFLOW,
+    "invoke_swarm": WORKFLOW,
     "handoff": HANDOFF,
     "agent_handoff": HANDOFF,
     "create_agent": OTHER,
@@ -87,7 +89,7 @@ def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | Non
     if kind is TOOL:
         found = attributes.get(TOOL_NAME)
     elif kind is WORKFLOW:
-        found = attributes.get(WORKFLOW_NAME)
+        found = attributes.get(WORKFLOW_NAME) or attributes.get(AGENT_NAME)
     else:
         found = attributes.get(AGENT_NAME) or attributes.get("agent_name")
         if isinstance(found, str) and found in PLACEHOLDER_NAMES:
@@ -152,9 +154,9 @@ def model(part: Part) -> ModelFacts | None:
         if answered in _UNTOLD and was_answered is not None:
             answered = was_answered
             source = "log" if any(isinstance(event, LogEvent) for event in part.events) else "event"
-    return ModelFacts(
-        input=messages(asked), output=whole(messages(answered)), source=source, gaps=_cut(asked, answered)
-    )
+    cut = _cut(asked, answered)
+    asked, answered = (raw.get(INPUT) if asked is CUT else asked), (raw.get(OUTPUT) if answered is CUT else answered)
+    return ModelFacts(input=messages(asked), output=whole(messages(answered)), source=source, gaps=cut)
 
 
 _UNTOLD: Final = (None, CUT)
@@ -185,7 +187,7 @@ def event_messages(events: Iterable[EventLike]) -> tuple[Any, Any]:
 
 
 def _event_message(role: str, attributes: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = parsed(attributes.get(key))
+    value = structure(attributes.get(key))
     if isinstance(value, dict) and ("role" in value or "tool_calls" in value):
         return {"role": role, **value}
     found: dict[str, Any] = {"role": role, "content": value}
@@ -202,7 +204,7 @@ def agent(part: Part) -> AgentFacts | None:
     asked, answered = raw.get(INPUT), raw.get(OUTPUT)
     if asked is None and answered is None and part.events:
         asked, answered = event_messages(part.events)
-    asked, answered = parsed(asked), parsed(answered)
+    cut = _cut(parsed(asked), parsed(answered))
     given: tuple[Message, ...] | None = messages(asked)
     told = whole(messages(answered))
     failed = told is not None and len(told) > 0 and told[-1].finish == "error"
@@ -210,7 +212,7 @@ def agent(part: Part) -> AgentFacts | None:
         prompt=last_user_text(given),
         output=final_text(told) if not failed else None,
         messages=told if told and any(m.requests for m in told) else None,
-        gaps=_cut(asked, answered),
+        gaps=cut,
     )
 
 

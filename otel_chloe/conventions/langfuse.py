@@ -11,7 +11,7 @@ from typing import Any, Final
 from otel_chloe import gaps
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.messages import messages
-from otel_chloe.conventions.values import CUT, arguments, mapping, one_text, parsed, result, text
+from otel_chloe.conventions.values import CUT, arguments, mapping, one_text, parsed, result, structure, text
 from otel_chloe.part import AGENT, CHAIN, MODEL, OTHER, TOOL, AgentFacts, Kind, ModelFacts, Part, ToolFacts
 
 TYPE: Final = "langfuse.observation.type"
@@ -52,7 +52,7 @@ def tool(part: Part) -> ToolFacts | None:
 def model(part: Part) -> ModelFacts | None:
     if TYPE not in part.raw:
         return None
-    given = parsed(part.raw.get(INPUT))
+    given = structure(part.raw.get(INPUT))
     asked = mapping(given)
     told = parsed(part.raw.get(OUTPUT))
     if isinstance(told, str) and told:
@@ -66,7 +66,7 @@ def model(part: Part) -> ModelFacts | None:
 def agent(part: Part) -> AgentFacts | None:
     if TYPE not in part.raw:
         return None
-    given, told = parsed(part.raw.get(INPUT)), parsed(part.raw.get(OUTPUT))
+    given, told = structure(part.raw.get(INPUT)), parsed(part.raw.get(OUTPUT))
     return AgentFacts(
         prompt=one_text(given),
         output=told if isinstance(told, str) and part.kind is AGENT else None,

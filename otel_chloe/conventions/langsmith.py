@@ -10,7 +10,17 @@ from typing import Any, Final
 
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.messages import final_text, last_user_text, messages
-from otel_chloe.conventions.values import CUT, arguments, mapping, parsed, result, sequence, text, tool_message
+from otel_chloe.conventions.values import (
+    CUT,
+    arguments,
+    mapping,
+    parsed,
+    result,
+    sequence,
+    structure,
+    text,
+    tool_message,
+)
 from otel_chloe.part import AGENT, CHAIN, MODEL, OTHER, TOOL, AgentFacts, Kind, Message, ModelFacts, Part, ToolFacts
 
 KIND: Final = "langsmith.span.kind"
@@ -57,7 +67,7 @@ def agent(part: Part) -> AgentFacts | None:
     raw = part.raw
     if KIND not in raw:
         return None
-    given, told = parsed(raw.get(PROMPT)), parsed(raw.get(COMPLETION))
+    given, told = structure(raw.get(PROMPT)), structure(raw.get(COMPLETION))
     return AgentFacts(
         name=text(raw.get("langsmith.metadata.lc_agent_name")),
         prompt=last_user_text(_conversation(given)),

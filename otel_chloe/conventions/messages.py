@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from otel_chloe.conventions.builder import REPR, Builder
-from otel_chloe.conventions.values import CUT, mapping, parsed, sequence, text
-from otel_chloe.part import CallResponse, Message
+from otel_chloe.conventions.salvage import CUT_TYPES, CutObject, salvaged
+from otel_chloe.conventions.values import CUT, mapping, sequence, structure, text
+from otel_chloe.part import UNSEEN, CallResponse, Message
 
 _ROLES: Final = {
     "human": "user",
@@ -29,8 +30,10 @@ _ROLES: Final = {
 
 
 def messages(value: object) -> tuple[Message, ...] | None:
-    """The messages in a value, None where it holds none or was cut."""
-    data = parsed(value)
+    """The messages in a value, None where it holds none. Where it was cut, those before the cut, and UNSEEN."""
+    data = structure(value)
+    if data is CUT and isinstance(value, str):
+        data = salvaged(value)
     if data is CUT or data is None:
         return None
     found = mapping(data)
@@ -41,14 +44,23 @@ def messages(value: object) -> tuple[Message, ...] | None:
         return None
     if len(items) == 1 and sequence(items[0]) is not None:
         items = sequence(items[0]) or ()
-    return tuple(message for item in items if (message := _message(item)) is not None)
+    told = [_message(item) for item in items]
+    if isinstance(data, CUT_TYPES):
+        told.append(None)
+    if None not in told:
+        return tuple(told)  # type: ignore[arg-type]  # none is None
+    seen = any(message is not None for message in told)
+    return tuple(message or _UNSEEN for message in told) if seen else None if isinstance(data, CUT_TYPES) else ()
+
+
+_UNSEEN: Final = Message(UNSEEN)
 
 
 def _message(item: object) -> Message | None:
     found = mapping(item)
     if found is None:
         return None
-    said = _said(found)
+    said = _said(found) if found.__class__ is not CutObject else None
     if said is not None:
         return said
     body = found
@@ -62,6 +74,8 @@ def _message(item: object) -> Message | None:
     builder.tool_calls(body.get("tool_calls"))
     responses = tuple(builder.responses)
     call_id = text(body.get("tool_call_id"))
+    if isinstance(found, CUT_TYPES):
+        return Message(role, None, tuple(builder.requests), responses)
     if call_id or (role == "tool" and not responses and not builder.requests):
         responses = responses or (CallResponse(content, call_id, text(body.get("name"))),)
         return Message("tool", None, (), responses)
@@ -139,6 +153,8 @@ def last_user_text(conversation: Iterable[Message] | None) -> str | None:
     for message in conversation or ():
         if message.role == "user" and message.text and not message.responses:
             found = message.text
+        elif message.role == UNSEEN:
+            found = None
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.messages import last_user_text, messages
-from otel_chloe.conventions.values import CUT, arguments, mapping, one_text, parsed, result, sequence, text
+from otel_chloe.conventions.values import CUT, arguments, mapping, one_text, parsed, result, sequence, structure, text
 from otel_chloe.part import AGENT, CHAIN, MODEL, OTHER, TOOL, AgentFacts, Kind, ModelFacts, Part, ToolFacts
 
 TYPE: Final = "mlflow.spanType"
@@ -59,7 +59,7 @@ def model(part: Part) -> ModelFacts | None:
 def agent(part: Part) -> AgentFacts | None:
     if TYPE not in part.raw:
         return None
-    given = parsed(part.raw.get(INPUTS))
+    given = structure(part.raw.get(INPUTS))
     found = mapping(given)
     asked = last_user_text(messages(given)) if found and "messages" in found else one_text(given)
     told = parsed(part.raw.get(OUTPUTS))

@@ -14,7 +14,18 @@ from otel_chloe import gaps
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.genai import error_text
 from otel_chloe.conventions.messages import last_user_text, messages
-from otel_chloe.conventions.values import CUT, arguments, is_repr, mapping, one_text, parsed, result, text, tool_message
+from otel_chloe.conventions.values import (
+    CUT,
+    arguments,
+    is_repr,
+    mapping,
+    one_text,
+    parsed,
+    result,
+    structure,
+    text,
+    tool_message,
+)
 from otel_chloe.part import (
     AGENT,
     CHAIN,
@@ -112,13 +123,17 @@ def flattened(raw: Mapping[str, Any], prefix: str) -> tuple[Message, ...]:
     for key, value in raw.items():
         if key.startswith(prefix):
             number, _, rest = key[start:].partition(".")
-            if number.isdigit():
+            if number.isdecimal() and len(number) < 10:
                 rows[int(number)][rest.removeprefix("message.")] = value
     return tuple(_flat_message(rows[number]) for number in sorted(rows))
 
 
-_CALL: Final = re.compile(r"^tool_calls\.(\d+)\.tool_call\.(id|function\.name|function\.arguments)$")
+_CALL: Final = re.compile(r"^tool_calls\.(\d{1,9})\.tool_call\.(id|function\.name|function\.arguments)$")
 _TEXTS: Final = re.compile(r"^(?:content\.\d+|contents\.\d+\.message_content\.text)$")
+
+
+_TEMPLATE: Final = "[[ ## "
+"""Begins what DSPy makes of a program's input and output for a model: nobody asked or answered that."""
 
 
 def _flat_message(row: Mapping[str, Any]) -> Message:
@@ -131,13 +146,17 @@ def _flat_message(row: Mapping[str, Any]) -> Message:
             texts.append(value)
     role = {"developer": "system", "function": "tool"}.get(str(row.get("role", "")), str(row.get("role", "")))
     whole = text(row.get("content")) or ("\n".join(texts) if texts else None)
+    if whole is not None and whole.startswith(_TEMPLATE):
+        whole = None
     call_id = text(row.get("tool_call_id"))
     told = tuple(r for key, value in row.items() if key.startswith("function.") and (r := _flat_response(value)))
     if told:
         return Message("tool", None, (), told)
     if role == "tool" or call_id:
         return Message("tool", None, (), (CallResponse(whole, call_id, text(row.get("name"))),))
-    return Message(role, whole, tuple(_flat_request(calls[n]) for n in sorted(calls) if "function.name" in calls[n]))
+    return Message(
+        role, whole, tuple(_flat_request(calls[n]) for n in sorted(calls) if text(calls[n].get("function.name")))
+    )
 
 
 def _flat_response(value: Any) -> CallResponse | None:
@@ -151,14 +170,16 @@ def _flat_response(value: Any) -> CallResponse | None:
 
 def _flat_request(call: Mapping[str, Any]) -> CallRequest:
     given = parsed(call.get("function.arguments"))
-    return CallRequest(str(call["function.name"]), None if given is CUT else given, text(call.get("id")))
+    return CallRequest(call["function.name"], None if given is CUT else given, text(call.get("id")))
 
 
 def agent(part: Part) -> AgentFacts | None:
     raw = part.raw
     if KIND not in raw:
         return None
-    given, told = parsed(raw.get("input.value")), parsed(raw.get("output.value"))
+    given, told = structure(raw.get("input.value")), parsed(raw.get("output.value"))
+    if isinstance(told, str) and (state := mapping(structure(told))) is not None and not _ENVELOPE.isdisjoint(state):
+        told = state  # encoded twice, or printed
     metadata = mapping(parsed(raw.get("metadata"))) or {}
     task = mapping(told) or {}
     return AgentFacts(
@@ -168,6 +189,10 @@ def agent(part: Part) -> AgentFacts | None:
         input=None if given is CUT else given,
         gaps=(gaps.TRUNCATED,) if CUT in (given, told) else (),
     )
+
+
+_ENVELOPE: Final = frozenset({"raw", "messages", "tasks_output"})
+"""What a framework's own output holds, and no agent's answer does."""
 
 
 def _prompt(given: Any) -> str | None:

@@ -13,7 +13,7 @@ from otel_chloe import gaps
 from otel_chloe.conventions import genai
 from otel_chloe.conventions.convention import Convention
 from otel_chloe.conventions.messages import last_user_text, messages
-from otel_chloe.conventions.values import CUT, arguments, mapping, one_text, parsed, result, text
+from otel_chloe.conventions.values import CUT, arguments, mapping, one_text, parsed, result, structure, text
 from otel_chloe.part import (
     AGENT,
     CHAIN,
@@ -80,20 +80,24 @@ def _indexed(raw: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     calls: defaultdict[tuple[int, int], dict[str, Any]] = defaultdict(dict)
     for key, value in raw.items():
         steps = key[len(prefix) :].split(".") if key.startswith(prefix) else []
-        if len(steps) == 2 and steps[0].isdigit():
+        if len(steps) == 2 and _is_number(steps[0]):
             rows[int(steps[0])][steps[1]] = parsed(value) if steps[1] == "content" else value
-        elif len(steps) == 4 and steps[0].isdigit() and steps[1] == "tool_calls" and steps[2].isdigit():
+        elif len(steps) == 4 and _is_number(steps[0]) and steps[1] == "tool_calls" and _is_number(steps[2]):
             calls[int(steps[0]), int(steps[2])][steps[3]] = value
     for (row, _), call in sorted(calls.items()):
         rows[row].setdefault("tool_calls", []).append(call)
     return [rows[number] for number in sorted(rows)]
 
 
+def _is_number(step: str) -> bool:
+    return step.isdecimal() and len(step) < 10
+
+
 def agent(part: Part) -> AgentFacts | None:
     raw = part.raw
     if KIND not in raw and "crewai.crew.name" not in raw:
         return None
-    given, told = parsed(raw.get("traceloop.entity.input")), parsed(raw.get("traceloop.entity.output"))
+    given, told = structure(raw.get("traceloop.entity.input")), parsed(raw.get("traceloop.entity.output"))
     return AgentFacts(
         prompt=_prompt(given) or text(raw.get("crewai.task.description")),
         output=(told if isinstance(told, str) and told else None) or text(raw.get("crewai.crew.result")),

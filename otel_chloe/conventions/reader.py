@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
-from typing import TypeVar
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
+from otel_chloe import gaps
 from otel_chloe.conventions.convention import Convention, nothing
+from otel_chloe.conventions.values import too_deep
 from otel_chloe.part import ERROR, AgentFacts, ModelFacts, Part, ToolFacts
 
 Facts = TypeVar("Facts", AgentFacts, ModelFacts, ToolFacts)
@@ -30,6 +32,9 @@ class TableReader:
         if known.__class__ is ToolFacts:
             return known
         part.facts = facts = merged(ToolFacts, _said(self._tools, part))
+        if too_deep(facts.arguments) or too_deep(facts.result):
+            facts.arguments, facts.result = _shallow(facts.arguments), _shallow(facts.result)
+            facts.gaps = (*facts.gaps, gaps.TRUNCATED)
         failed = part.status == ERROR or facts.ok is False
         facts.ok = False if failed else (True if part.ended else None)
         facts.error = facts.error or part.message if failed else None
@@ -46,8 +51,15 @@ class TableReader:
         known = part.facts
         if known.__class__ is AgentFacts:
             return known
-        part.facts = facts = merged(AgentFacts, _said(self._agents, part))
+        facts = merged(AgentFacts, _said(self._agents, part))
+        if too_deep(facts.input):
+            facts = replace(facts, input=None, gaps=(*facts.gaps, gaps.TRUNCATED))
+        part.facts = facts
         return facts
+
+
+def _shallow(value: Any) -> Any:
+    return None if too_deep(value) else value
 
 
 def _said(readers: tuple[Callable[[Part], Facts | None], ...], part: Part) -> list[Facts]:

@@ -44,10 +44,40 @@ def parsed(value: object) -> Any:
         return CUT if head in "{[" and looks_like_json(value) else value
 
 
+_BEGUN: Final = re.compile(r'\s*[\[{][\s\[{]*(?:"|\Z)')
+
+
 def looks_like_json(value: str) -> bool:
     """Whether a text that does not parse was once JSON, and not a Python repr or a sentence in brackets."""
-    start = value.lstrip()[:2]
-    return start in ('{"', "[{", '["', "[[") and value.lstrip()[1:2] != "'"
+    return _BEGUN.match(value) is not None
+
+
+def structure(value: object) -> Any:
+    """As :func:`parsed`, where a structure is expected: one that was encoded twice, or printed by Python, is one."""
+    data = parsed(value)
+    if not isinstance(data, str) or data[:1] not in ("{", "["):
+        return data
+    inner = parsed(data) if data is not value else data
+    return literal(inner) if isinstance(inner, str) else inner
+
+
+MOST_LEVELS: Final = 200
+
+
+def too_deep(value: Any) -> bool:
+    """Whether a value has more than 200 levels: then nothing can be said of it, for it cannot even be compared."""
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, (dict, list, tuple))
+            for inner in (each.values() if isinstance(each, dict) else each)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            if inner.__class__ is not str
+        ]
+        if not level:
+            return False
+    return True
 
 
 _NO_MAPPINGS: Final = frozenset({str, type(None), list})
@@ -74,13 +104,26 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+MAX_LITERAL: Final = 1024 * 1024
+"""Longer texts are not read as Python: its parser takes a hundred times their memory."""
+_QUOTED: Final = re.compile(r"""'(?:[^'\\\n]|\\[\\'"nrtxuU])*'|"(?:[^"\\\n]|\\[\\'"nrtxuU])*\"""")
+_PLAIN: Final = re.compile(r"(?:[\s{}\[\](),:0-9.e+-]|None|True|False)*")
+
+
 def literal(value: str) -> Any:
-    """A Python repr of plain data as data; the text itself where it is not one."""
-    if len(value) > MAX_TEXT or value[:1] not in "{[('":
+    """A Python repr of plain data as data; the text itself where it is not one.
+
+    What holds anything but plain data is not given to Python's parser, which prints warnings of what it finds odd.
+    """
+    if (
+        len(value) > MAX_LITERAL
+        or value[:1] not in ("{", "[", "(", "'")
+        or not _PLAIN.fullmatch(_QUOTED.sub("0", value))
+    ):
         return value
     try:
         return ast.literal_eval(value)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return value
 
 
@@ -100,11 +143,9 @@ def arguments(value: object) -> Any:
 
     Unwraps ``{"args": [], "kwargs": {...}}`` (decorators), and LangChain's ``{"input_str": "{'a': 1}"}``.
     """
-    data = parsed(value)
+    data = structure(value)
     if data is CUT:
         return None
-    if isinstance(data, str) and data[:1] == "{":
-        data = literal(data)
     found = mapping(data)
     if found is None:
         return data if isinstance(data, str) else None
@@ -128,7 +169,9 @@ def result(value: object) -> Any:
         return value
     found = mapping(data)
     if found is None:
-        return data
+        inner = mapping(structure(data)) if isinstance(data, str) else None
+        message = tool_message(inner) if inner is not None else None
+        return message.get("content") if message is not None else data
     message = tool_message(found)
     return message.get("content") if message is not None else found
 

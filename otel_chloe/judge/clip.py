@@ -37,7 +37,7 @@ class Clipper:
     def text(self, text: str, tokens: int, name: str | None = None) -> str:
         """``text``, redacted, in ``tokens`` at most, but for the mark; ``name`` is its field's, where it is one's."""
         if 2 * len(text) <= tokens or cost_at_least(text, tokens) <= tokens:
-            shown = self._sound(self.redactor.text(text) if name is None else self.redactor.field(name, text))
+            shown = sound(self.redactor.text(text) if name is None else self.redactor.field(name, text))
             if 2 * len(shown) <= tokens or cost(shown) <= max(tokens, MARK):  # a mark would save nothing
                 return shown
         elif name is not None and named.kind_of_field(name) == "secret":
@@ -85,7 +85,7 @@ class Clipper:
                 + mark(end - start, "characters")
                 + self.redactor.part(text, end, len(text))
             )
-            shown = self._sound(shown)
+            shown = sound(shown)
             if (taken := cost(shown)) <= tokens:
                 self.cut += end - start
                 return shown
@@ -93,10 +93,10 @@ class Clipper:
         self.cut += len(text)
         return mark(len(text), "characters")
 
-    @staticmethod
-    def _sound(text: str) -> str:
-        """Half a surrogate pair cannot be sent anywhere."""
-        return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+def sound(text: str) -> str:
+    """Half a surrogate pair cannot be sent anywhere."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def as_text(value: Any) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from otel_chloe.judge.ask import Ask, Complete, JudgeError, Reply
+from otel_chloe.kit.returns import failure
 
 
 class Gateway:
@@ -79,5 +80,5 @@ def _called(call: Callable[[], object]) -> tuple[object, Exception | None]:
 
 
 def _failed(error: BaseException) -> JudgeError:
-    kind, said = type(error).__name__, str(error)
-    return JudgeError(f"complete= raised {kind}: {said}" if said else f"complete= raised {kind}", error=kind)
+    failed = failure(error)
+    return JudgeError(f"complete= raised {failed.reason}", error=failed.error)

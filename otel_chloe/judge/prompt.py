@@ -20,6 +20,7 @@ from otel_chloe.gaps import (
     NO_OUTPUT,
     NO_PROMPT,
     NO_TOOL_DATA,
+    REDACTED,
     ROOT_MISSING,
     TRUNCATED,
 )
@@ -60,6 +61,7 @@ With one JSON object and nothing else, in this form:
 _MISSING: Final[Mapping[str, str]] = {
     NO_TOOL_DATA: "Nothing was recorded about tools: the agent may have called some.",
     CALL_ONLY_IN_MESSAGE: "Of some calls it is not known what came of them.",
+    REDACTED: "Some texts were taken out when they were recorded.",
     TRUNCATED: "Some texts were cut when they were recorded.",
     ATTRIBUTES_DROPPED: "Some details were lost when they were recorded.",
     CONTENT_OFF: "Prompts, replies, arguments and results were not recorded, or not all of them.",

@@ -11,6 +11,7 @@ from otel_chloe.run import Run
 
 from .redact import Redactor
 from .trim import Trimmed, trimmed
+from .whole import whole
 
 SMALLEST: Final = 1_000
 """Tokens below which nothing could be judged; a smaller budget counts as this."""
@@ -77,7 +78,8 @@ def show(run: Run, *, redactor: Redactor, tokens: int = 24_000) -> Shown:
     beyond a fifth of it each, then the calls' texts, the longest first, then calls in the middle. Errors and the first
     and last calls are kept longest. Each cut leaves a mark that says how much it took.
     """
-    parts: Trimmed = trimmed(run, redactor, max(tokens, SMALLEST))
+    tokens = max(tokens, SMALLEST)
+    parts: Trimmed = whole(run, redactor, tokens) or trimmed(run, redactor, tokens)
     return Shown(
         prompt=parts.prompt,
         said=parts.said,

@@ -17,6 +17,7 @@ from .room import cost, cost_at_least, level
 
 OTHERS: Final = 20
 """Sub-agents of which it is shown what they said."""
+WITHHELD_TEXTS: Final = "texts on which the function for redaction failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def trimmed(run: Run, redactor: Redactor, tokens: int) -> Trimmed:
     did = made.shown(left - cost(prompt or "") - cost(said or ""))
     cuts = [*parts.cuts, *did.cut]
     if redactor.withheld > withheld:
-        cuts.append("texts on which the function for redaction failed")
+        cuts.append(WITHHELD_TEXTS)
     taken = sum(cost(text) for text in (prompt, said, did.text, others, agent, error) if text)
     return Trimmed(prompt, said, did.text, others, agent, error, tuple(cuts), taken)
 

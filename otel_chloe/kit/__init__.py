@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from otel_chloe.kit.context import ScorerContext, context_of
 from otel_chloe.kit.definition import AnyScorer, CodeScorer, Definition, JudgeScorer, as_scorer, as_scorers
+from otel_chloe.kit.doubles import owners_of, without_double
 from otel_chloe.kit.returns import failure, outcomes_of
-from otel_chloe.kit.run_code import is_async, lacking, score_async, score_now, without_doubles
+from otel_chloe.kit.run_code import is_async, lacking, score_async
 from otel_chloe.kit.scorer import Scorer
 
 __all__ = [
@@ -25,7 +26,7 @@ __all__ = [
     "is_async",
     "lacking",
     "outcomes_of",
+    "owners_of",
     "score_async",
-    "score_now",
-    "without_doubles",
+    "without_double",
 ]

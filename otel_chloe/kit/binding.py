@@ -45,7 +45,7 @@ def binding_of(function: Callable[..., Any], name: str) -> Binding:
     Raises :class:`~otel_chloe.errors.ConfigError` where it cannot be called with what there is.
     """
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(signature_of(function).parameters.values())
     except (TypeError, ValueError) as error:
         if isinstance(function, functools.partial) and _has_signature(function.func):
             raise ConfigError(f"scorer {name}: it does not take its arguments: {error}.") from None
@@ -55,6 +55,22 @@ def binding_of(function: Callable[..., Any], name: str) -> Binding:
     if any(each.name in _KNOWN and each.kind not in _VARIADIC for each in free):
         return _by_name(free, name)
     return _whole(free, name)
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """What a function takes; of a decorator's wrapper that passes everything on, what the function within takes.
+
+    Raises TypeError or ValueError where that cannot be told.
+    """
+    followed = inspect.signature(function)
+    if not hasattr(function, "__wrapped__"):
+        return followed
+    try:
+        outer = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):  # a wrapper that is written in C
+        return followed
+    kinds = {each.kind for each in outer.parameters.values()}
+    return followed if kinds == set(_VARIADIC) else outer
 
 
 def is_method(function: Callable[..., Any]) -> bool:
@@ -67,7 +83,7 @@ def is_method(function: Callable[..., Any]) -> bool:
 
 def _has_signature(function: Callable[..., Any]) -> bool:
     try:
-        inspect.signature(function)
+        signature_of(function)
     except (TypeError, ValueError):
         return False
     return True

@@ -9,6 +9,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from numbers import Real
 from typing import Any, Final, TypeAlias, cast
 
@@ -18,6 +19,12 @@ from otel_chloe.mark import DeferredScore, Failed, Mark, Outcome, Pending, Score
 
 NOT_SCORED: Final = "not_scored"
 """The word for a scorer that chose to say nothing of the run."""
+
+MOST_SCORES: Final = 1_000
+"""Scores that one scorer may give of one run: each is a span and an event."""
+LONGEST_NAME: Final = 200
+LONGEST_LABEL: Final = 1_024
+"""Characters of a label; the mark's value has the whole text."""
 
 _log = logging.getLogger(__name__)
 _Part: TypeAlias = Score | DeferredScore | Outcome
@@ -37,15 +44,39 @@ def outcomes_of(scorer: Definition, said: object, *, alone: bool = False) -> lis
         said: The return value.
         alone: Whether no other scorer scores this run. Then the threshold is for its only score, whatever its name.
     """
+    try:
+        return _outcomes(scorer, said, alone=alone)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's object may raise anything when it is looked at
+        return [_stamped(replace(failure(error), name=scorer.name), scorer)]
+
+
+def _outcomes(scorer: Definition, said: object, *, alone: bool) -> list[Outcome]:
     parts = _once([_with_name(part, scorer.name) for part in _parts(scorer, said)])
     named = _owned(scorer, parts, alone=alone)
-    return [_stamped(_outcome(part, scorer if part.name in named else None), scorer) for part in parts]
+    return [_stamped(_one(part, scorer if part.name in named else None), scorer) for part in parts]
 
 
 def failure(error: BaseException) -> Failed:
     """What becomes of a scorer that raises."""
-    kind, text = type(error).__name__, str(error)
+    kind = type(error).__name__
+    try:
+        text = words(str(error))
+    except BaseException:  # noqa: BLE001 - an exception that cannot say what it is must not end a thread
+        text = ""
     return Failed(f"{kind}: {text}" if text else kind, error=kind)
+
+
+def words(value: str) -> str:
+    """A text as nothing but a text, which can be sent: half a surrogate pair cannot."""
+    plain = str.__str__(value)
+    return plain if plain.isascii() else plain.encode("utf-8", "replace").decode("utf-8")
+
+
+def _one(part: _Part, owner: Definition | None) -> Outcome:
+    try:
+        return _outcome(part, owner)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above: the scorer's other scores stay
+        return replace(failure(error), name=part.name)
 
 
 def _parts(scorer: Definition, said: object) -> list[_Part]:
@@ -59,8 +90,8 @@ def _parts(scorer: Definition, said: object) -> list[_Part]:
     if isinstance(said, Mapping):
         return _of_mapping(name, cast("Mapping[object, object]", said))
     if isinstance(said, (list, tuple)):
-        items = [_of_list(name, item) for item in cast("Iterable[object]", said)]
-        return items or [Unscored("It returned no scores.", name=name, error=NOT_SCORED)]
+        items = [_of_list(name, item) for item in islice(cast("Iterable[object]", said), MOST_SCORES + 1)]
+        return _not_too_many(items, name) or [Unscored("It returned no scores.", name=name, error=NOT_SCORED)]
     return [Score(name, said)]
 
 
@@ -69,7 +100,7 @@ def _of_list(name: str, item: object) -> _Part:
         return item
     if isinstance(item, (Mark, Unscored, Pending, Failed)):
         return _named(item, name)
-    return _wrong(name, f"a list of scores holds {_kind(item)}, which has no name. Write Score(name, value).")
+    return _wrong(name, f"a list of scores holds {kind_of(item)}, which has no name. Write Score(name, value).")
 
 
 def _of_mapping(name: str, said: Mapping[object, object]) -> list[_Part]:
@@ -78,12 +109,19 @@ def _of_mapping(name: str, said: Mapping[object, object]) -> list[_Part]:
     if "name" in said or "value" in said:
         return [_of_one(name, said)]
     parts: list[_Part] = []
-    for metric, value in said.items():
+    for metric, value in islice(said.items(), MOST_SCORES + 1):
         if isinstance(value, (Score, DeferredScore)):
             parts.append(replace(value, name=cast("str", metric)))
         else:
             parts.append(Score(cast("str", metric), value))
-    return parts
+    return _not_too_many(parts, name)
+
+
+def _not_too_many(parts: list[_Part], name: str) -> list[_Part]:
+    if len(parts) <= MOST_SCORES:
+        return parts
+    text = f"ValueError: it gave more than {MOST_SCORES:,} scores of one run. Those after the first are left out."
+    return [*parts[: MOST_SCORES - 1], Failed(text, name=name, error="ValueError")]
 
 
 def _of_one(name: str, said: Mapping[object, object]) -> _Part:
@@ -146,30 +184,50 @@ def _tell(scorer: Definition, text: str, *args: object) -> None:
 
 
 def _outcome(part: _Part, owner: Definition | None) -> Outcome:
+    if isinstance(part, Score):
+        return _of_score(part, owner)
     if isinstance(part, DeferredScore):
-        return Pending(None if part.reason is None else str(part.reason), name=part.name, metadata=part.metadata)
-    if isinstance(part, Mark):
-        return _of_mark(part, owner)
-    return _of_score(part, owner) if isinstance(part, Score) else part
+        return Pending(_said(part.reason), name=part.name, metadata=part.metadata)
+    outcome = _checked(part)
+    return _of_mark(outcome, owner) if isinstance(outcome, Mark) else outcome
 
 
 def _of_score(score: Score, owner: Definition | None) -> Outcome:
     value = plain_value(score.value)
-    said = reason(value, owner) if score.comment is None else str(score.comment)
+    comment = _said(score.comment)
     if isinstance(value, str) and value.strip():
-        return Mark(None, said, name=score.name, value=value, label=value, metadata=score.metadata)
+        said = reason(value, owner) if comment is None else comment
+        return Mark(None, said, name=score.name, value=value, label=value[:LONGEST_LABEL], metadata=score.metadata)
     number = _number(value)
     if isinstance(number, Failed):
         return replace(number, name=score.name)
     kept = value if isinstance(value, (bool, int)) else number
-    verdict = passed(kept, owner)
-    return Mark(number, said, name=score.name, value=kept, passed=verdict, metadata=score.metadata)
+    said = reason(value, owner) if comment is None else comment
+    return Mark(number, said, name=score.name, value=kept, passed=passed(kept, owner), metadata=score.metadata)
+
+
+def _said(comment: object) -> str | None:
+    """A comment as text; None where there is none."""
+    return None if comment is None else words(str(comment))
+
+
+def _checked(outcome: Outcome) -> Outcome:
+    """An outcome that a scorer made, with its words as they can be sent. Raises TypeError where a field is wrong."""
+    said: object = outcome.reason
+    if not isinstance(said, str) and not (said is None and isinstance(outcome, Pending)):
+        raise TypeError(f"the reason of its {type(outcome).__name__} is {kind_of(said)}. Write a text.")
+    error: object = getattr(outcome, "error", "")
+    if not isinstance(error, str):
+        raise TypeError(f"the error of its {type(outcome).__name__} is {kind_of(error)}. Write one word.")
+    return outcome if said is None else replace(outcome, reason=words(said))
 
 
 def _of_mark(mark: Mark, owner: Definition | None) -> Outcome:
     """A mark of the scorer's own: its own verdict, where it has one."""
+    if mark.passed not in {None, True, False}:
+        raise TypeError(f"passed of its Mark is {kind_of(mark.passed)}. Write True, False or None.")
     if mark.score is None:
-        return mark
+        return _of_label(mark)
     number = _number(plain_value(mark.score))
     if isinstance(number, Failed):
         return replace(number, name=mark.name)
@@ -178,10 +236,23 @@ def _of_mark(mark: Mark, owner: Definition | None) -> Outcome:
     return replace(mark, score=number, value=value, passed=verdict)
 
 
+def _of_label(mark: Mark) -> Outcome:
+    label: object = mark.value if mark.label is None else mark.label
+    if not isinstance(label, str) or not label.strip():
+        raise TypeError("its Mark has neither a score nor a label. Write one, as in Mark(0.5, reason).")
+    label = words(label)
+    return replace(mark, value=label if mark.value is None else mark.value, label=label[:LONGEST_LABEL])
+
+
+def kind_of(value: object) -> str:
+    """What to call a value that is wrong."""
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
 def plain_value(value: Any) -> Any:
     """A scalar of numpy's as Python's own, and a text as nothing but a text; anything else as it is."""
     if isinstance(value, str):
-        return str.__str__(value)
+        return words(value)
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()
     return value
@@ -190,11 +261,11 @@ def plain_value(value: Any) -> Any:
 def _number(value: object) -> float | Failed:
     """A bool or number as a float that can be counted with."""
     if value is None or not isinstance(value, Real):
-        text = "an empty text" if isinstance(value, str) else _kind(value)
+        text = "an empty text" if isinstance(value, str) else kind_of(value)
         return _wrong("", f"{text} is no value of a score. {_RETURN}")
     try:
         number = float(value)
-    except (OverflowError, ValueError, TypeError) as error:
+    except (ArithmeticError, ValueError, TypeError) as error:
         return failure(error)
     if math.isfinite(number):
         return number
@@ -202,15 +273,21 @@ def _number(value: object) -> float | Failed:
 
 
 def _is_number(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real)
+    kind = type(value)  # what an object says of its own class may raise
+    return kind is not bool and issubclass(kind, Real)
 
 
 def _with_name(part: _Part, name: str) -> _Part:
     """The part, if it has a name that can be one."""
     given = cast("object", part.name)
-    if isinstance(given, str) and (given.strip() or not isinstance(part, (Score, DeferredScore))):
-        return part
-    return _wrong(name, f"{given!r} is no name of a score. Write a text, as in Score(name, value).")
+    if not isinstance(given, str):
+        return _wrong(name, f"{kind_of(given)} is no name of a score. Write a text, as in Score(name, value).")
+    plain = words(given)
+    if not plain.strip() and isinstance(part, (Score, DeferredScore)):
+        return _wrong(name, f"{plain!r} is no name of a score. Write a text, as in Score(name, value).")
+    if len(plain) > LONGEST_NAME:
+        return _wrong(name, f"a score's name has {len(plain):,} characters. {LONGEST_NAME} are the most.")
+    return part if plain is given else replace(part, name=plain)
 
 
 def _named(outcome: Outcome, name: str) -> Outcome:
@@ -219,10 +296,6 @@ def _named(outcome: Outcome, name: str) -> Outcome:
 
 def _wrong(name: str, text: str) -> Failed:
     return Failed(f"TypeError: {text}", name=name, error="TypeError")
-
-
-def _kind(value: object) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def _stamped(outcome: Outcome, scorer: Definition) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -12,7 +12,7 @@ from otel_chloe.kit.binding import CONTEXT
 from otel_chloe.kit.context import ScorerContext, own_copy
 from otel_chloe.kit.definition import CodeScorer, Definition
 from otel_chloe.kit.returns import failure, outcomes_of
-from otel_chloe.mark import Failed, Outcome, Unscored
+from otel_chloe.mark import Outcome, Unscored
 
 _HIDES: Final = {"output": HIDES_OUTPUT, "input": HIDES_INPUT}
 """The gaps that take a part of a run away."""
@@ -27,27 +27,16 @@ def is_async(scorer: CodeScorer) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
-def score_now(scorer: CodeScorer, context: ScorerContext, *, alone: bool = False) -> list[Outcome]:
-    """The outcomes of a sync scorer, here and now. One that is async after all has failed."""
-    said = called(scorer, context)
-    if inspect.isawaitable(said):
-        if isinstance(said, Coroutine):
-            said.close()  # else Python complains that nobody awaited it
-        said = Failed(
-            "TypeError: it is async, and here only sync scorers can be asked. Use ascore().", error="TypeError"
-        )
-    return outcomes_of(scorer, said, alone=alone)
-
-
 async def score_async(scorer: CodeScorer, context: ScorerContext, *, alone: bool = False) -> list[Outcome]:
-    """The same of any scorer; a sync one runs on the caller's thread."""
+    """The outcomes of a scorer; a sync one runs on the caller's thread."""
     return outcomes_of(scorer, await awaited(called(scorer, context)), alone=alone)
 
 
 def called(scorer: CodeScorer, context: ScorerContext) -> object:
     """What the function returns, which may have to be awaited; a Failed or Unscored where it is not to be had.
 
-    It sees copies: what it changes, no other scorer sees.
+    It sees copies: what it changes, no other scorer sees. What is neither an Exception nor a SystemExit passes: on the
+    program's own thread it may be meant for the program, as Ctrl-C is.
     """
     missing = lacking(scorer, context)
     if missing is not None:
@@ -61,12 +50,20 @@ def called(scorer: CodeScorer, context: ScorerContext) -> object:
 
 async def awaited(said: object) -> object:
     """What a scorer returned, once it is there."""
-    if not inspect.isawaitable(said):
+    if not is_awaitable(said):
         return said
     try:
         return await cast("Awaitable[object]", said)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
         return failure(error)
+
+
+def is_awaitable(said: object) -> bool:
+    """Whether what a scorer returned is to be waited for."""
+    try:
+        return inspect.isawaitable(said)
+    except (Exception, SystemExit):  # noqa: BLE001 - an object may raise when it is asked for its class
+        return False
 
 
 def lacking(scorer: Definition, context: ScorerContext) -> Unscored | None:
@@ -89,21 +86,6 @@ def gap_of(part: str, context: ScorerContext) -> str | None:
         if gap.code in _HIDES.get(part, ()):
             return f"{gap.code}: {gap.detail}" if gap.detail else gap.code
     return f"cut short, end {run.end}" if part == "output" and not run.complete else None
-
-
-def without_doubles(scorers: Iterable[Definition], outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """The outcomes of these scorers, where a name that is another's has failed: another's own, or there before."""
-    owners: dict[str, str | None] = {scorer.name: scorer.key for scorer in scorers}
-    found: list[Outcome] = []
-    for outcome in outcomes:
-        owner = owners.setdefault(outcome.name, outcome.key)
-        found.append(outcome if owner == outcome.key else _doubled(outcome, owner))
-    return found
-
-
-def _doubled(outcome: Outcome, owner: str | None) -> Failed:
-    reason = f"ValueError: scorer {owner} gives a score of this name, too. Give each one of its own."
-    return Failed(reason, name=outcome.name, error="ValueError", key=outcome.key, version=outcome.version)
 
 
 def _needed(scorer: CodeScorer, context: ScorerContext) -> ScorerContext:

@@ -15,6 +15,8 @@ from otel_chloe.errors import ConfigError
 _DEEPEST: Final = 8
 _MOST: Final = 5_000
 """Values that are looked at; what a function refers to may be large, or refer to itself."""
+_LONGEST: Final = 10_000
+"""Bits of a number that can be written in decimal: Python has a limit for that."""
 _DATA: Final = (bool, int, float, str, list, tuple, dict)
 
 
@@ -48,8 +50,16 @@ class _Look:
 
     def at(self, value: object, depth: int) -> Any:
         self._left -= 1
-        if value is None or isinstance(value, (bool, int, str)):
+        try:
+            return self._at(value, depth)
+        except (Exception, SystemExit):  # noqa: BLE001 - what a function closes over may be anything, and raise when it is looked at
+            return f"{type(value).__module__}.{type(value).__qualname__}"
+
+    def _at(self, value: object, depth: int) -> Any:
+        if value is None or isinstance(value, (bool, str)):
             return value
+        if isinstance(value, int):
+            return value if value.bit_length() <= _LONGEST else hex(value)
         if isinstance(value, (float, bytes)):
             return [type(value).__name__, repr(value)]
         if depth <= 0 or self._left <= 0:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import isawaitable
 from time import monotonic
 from typing import Final, cast
 
@@ -14,8 +13,9 @@ from otel_chloe.config import AgentRules, Rules
 from otel_chloe.health import Health
 from otel_chloe.judge.redact import Redactor
 from otel_chloe.kit import AnyScorer, CodeScorer, is_async, outcomes_of, score_async
-from otel_chloe.kit.run_code import awaited, called
-from otel_chloe.mark import Outcome, Unscored
+from otel_chloe.kit.returns import LONGEST_LABEL
+from otel_chloe.kit.run_code import awaited, called, is_awaitable
+from otel_chloe.mark import Mark, Outcome, Unscored
 from otel_chloe.pipeline.answered import SAMPLED_OUT, Answered
 from otel_chloe.pipeline.judging.sampling import sampled
 from otel_chloe.pipeline.threads import Job, ScorerThreads, awaited_on_this_thread
@@ -25,7 +25,7 @@ from otel_chloe.semconv import EXPLANATION_LIMIT
 from otel_chloe.sinks import Origin
 
 BUDGET_S: Final = 0.005
-"""What a scorer may take of the agent's time. One that took longer, once, is asked after the run from then on."""
+"""What a scorer may take of the agent's time. One that took longer is asked after the run from then on."""
 PATIENCE_S: Final = 0.1
 """How long the agent waits for a scorer that turns out slow, or hangs: once, for it is not asked there again."""
 GLANCE_S: Final = 0.0025
@@ -68,12 +68,12 @@ class OwnScorers:
         self._back = back
         self._clock = clock
         self._slow: dict[int, AnyScorer] = {}
-        self._stood_still: set[int] = set()
+        self._late_once: set[int] = set()
         self._later = False
+        self.threads = ScorerThreads(lambda _: health.error(GIVEN_UP), clock=clock)
         self.renew(rules)
         self._crowded_until = -math.inf
         self._said: dict[tuple[str | None, str | None], _Said] = {}
-        self.threads = ScorerThreads(lambda _: health.error(GIVEN_UP), clock=clock)
 
     def renew(self, rules: Rules) -> None:
         """Asks the scorers of other rules, too; those of the rules before are asked about the runs that are open."""
@@ -82,6 +82,7 @@ class OwnScorers:
         late = {n: each for n, each in held.items() if isinstance(each, CodeScorer) and is_async(each)}
         self._rules, self._slow = rules, {**known, **late}
         self._later = bool(self._slow)
+        self.threads.scorers = len({each.name for each in held.values() if isinstance(each, CodeScorer)})
 
     # --- on the agent's thread ---------------------------------------------------------------------------------------
 
@@ -108,13 +109,14 @@ class OwnScorers:
 
     def _heard(self, own: Own, job: Job) -> list[Outcome]:
         """What a scorer says in the time that the agent has. It is learned how quick it is."""
-        glances, answered = 1, job.wait(GLANCE_S)
-        while not answered and glances * GLANCE_S < PATIENCE_S:
-            glances, answered = glances + 1, job.wait(GLANCE_S)
+        answered, felt_s, left = False, 0.0, round(PATIENCE_S / GLANCE_S)
+        while left and not (answered := job.wait(GLANCE_S)):
+            left -= 1
+            felt_s += GLANCE_S if job.began_s is not None else 0.0  # else it waits for a thread, and not for the scorer
         if job.began_s is None:
             if not answered:  # others hold all threads: the agent must not wait for that at the end of every run
                 self._crowded_until = self._clock() + CROWDED_S
-        elif self._was_slow(id(own.rule.scorer), job, glances):
+        elif self._was_slow(id(own.rule.scorer), job, felt_s):
             self._later = True
             self._slow[id(own.rule.scorer)] = own.rule.scorer
             self._health.warn(
@@ -123,19 +125,23 @@ class OwnScorers:
             )
         return [own.stamped(outcome) for outcome in job.outcomes or ()] if answered else []
 
-    def _was_slow(self, scorer: int, job: Job, glances: int) -> bool:
-        """Whether a scorer took too long: by itself, or twice in a row with all the process."""
-        took_s = job.took_s
-        if took_s is not None and took_s <= BUDGET_S:
-            self._stood_still.discard(scorer)
-            return False
-        if took_s is None or glances * GLANCE_S > BUDGET_S or scorer in self._stood_still:
+    def _was_slow(self, scorer: int, job: Job, felt_s: float) -> bool:
+        """Whether a scorer took too long: by far, or twice in a row.
+
+        A process or machine that stands still makes a quick one late, too: once is no proof where it was not late by
+        far. Where it did no work, and nobody felt it, it was the machine alone.
+        """
+        if job.took_s is None or felt_s >= 2 * BUDGET_S or (felt_s >= BUDGET_S and job.worked_s >= 2 * BUDGET_S):
             return True
-        self._stood_still.add(scorer)
-        return False
+        if job.took_s <= BUDGET_S or max(felt_s, job.worked_s) <= BUDGET_S:
+            self._late_once.discard(scorer)
+            return False
+        late_again = scorer in self._late_once
+        self._late_once.add(scorer)
+        return late_again
 
     def _asked(self, own: Own) -> Job:
-        job = Job(own.name, partial(_outcomes, own))
+        job = Job(own.name, partial(_outcomes, own), _redacted)
         self.threads.offer(job)
         return job
 
@@ -192,7 +198,10 @@ class OwnScorers:
             self._said.pop((each.trace_id, each.span_id), None)
 
     def _answered(self, own: Own, origin: Origin | None, outcomes: Sequence[Outcome]) -> None:
-        self._back(Answered(own, origin, [own.stamped(outcome) for outcome in outcomes]))
+        try:
+            self._back(Answered(own, origin, [own.stamped(outcome) for outcome in outcomes]))
+        except Exception as error:  # noqa: BLE001 - on a scorer's thread, which must go on
+            self._health.failed("taking a scorer's outcomes", error)
 
     def forked(self) -> None:
         """In a forked process: what its parent has asked is its parent's."""
@@ -205,24 +214,28 @@ def _sampled_out(own: Own) -> Unscored:
 
 
 def _outcomes(own: Own) -> list[Outcome]:
-    """The outcomes of a code scorer, without secrets in their reasons."""
+    """The outcomes of a code scorer."""
     scorer = cast("CodeScorer", own.rule.scorer)
     if is_async(scorer):
-        found = awaited_on_this_thread(score_async(scorer, own.context, alone=own.alone))
-    else:
-        said = called(scorer, own.context)
-        if isawaitable(said):
-            said = awaited_on_this_thread(awaited(said))
-        found = outcomes_of(scorer, said, alone=own.alone)
-    return _redacted(found)
+        return awaited_on_this_thread(score_async(scorer, own.context, alone=own.alone))
+    said = called(scorer, own.context)
+    if is_awaitable(said):
+        said = awaited_on_this_thread(awaited(said))
+    return outcomes_of(scorer, said, alone=own.alone)
 
 
-def _redacted(outcomes: list[Outcome]) -> list[Outcome]:
+def _redacted(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes without secrets in what is said of the run: a label may be a text of it."""
     redactor = Redactor()
-    return [
-        replace(each, reason=redactor.part(each.reason, 0, EXPLANATION_LIMIT)) if each.reason else each
-        for each in outcomes
-    ]
+    found: list[Outcome] = []
+    for each in outcomes:
+        if each.reason:
+            each = replace(each, reason=redactor.part(each.reason, 0, EXPLANATION_LIMIT))
+        if isinstance(each, Mark) and each.label is not None:
+            label = redactor.part(each.label, 0, LONGEST_LABEL)
+            each = replace(each, label=label, value=label if isinstance(each.value, str) else each.value)
+        found.append(each)
+    return found
 
 
 def _below(run: Run) -> Iterable[Run]:

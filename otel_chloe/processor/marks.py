@@ -10,6 +10,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.sdk.trace import Span
+from opentelemetry.trace import SpanKind
 
 from otel_chloe.assembly import RunAssembler, Tree, plain_calls
 from otel_chloe.config import AgentRules, Rules, Settings
@@ -37,6 +38,7 @@ MOST_WAYS: Final = 1_000
 """Ways through a run, each an agent's name and the calls that it made, of which the marks are remembered."""
 MOST_STEPS: Final = 32
 _NEW: Final[dict[str, Value]] = {"": ""}
+CLIENT: Final = SpanKind.CLIENT
 MOST_DEPTH: Final = 64
 """Open spans above a tool span that are looked at for an agent."""
 
@@ -181,22 +183,24 @@ class SpanMarks:
         if agent.__class__ is not str or agent in PLACEHOLDER_NAMES or CHLOE_EXPECTED in known:
             return None
         names = plain_calls(tree.parts, root_id, span.instrumentation_scope.name)  # type: ignore[union-attr]  # a Tracer's
-        if names is None:
-            return None
+        if names is None or (not names and not tree.parts and span.kind is CLIENT):
+            return None  # the last: an agent that ran elsewhere
         # An agent mostly goes one of few ways.
         way = (agent, *names)
         attributes = self._ways.get(way, _NEW)
+        if attributes is not _NEW and attributes is not None:
+            return attributes
+        held = self.rules.for_run(agent)
         if attributes is _NEW:
-            attributes = self._kept(agent, names)
+            attributes = self._kept(held, names)
             if len(way) <= MOST_STEPS:
                 if len(self._ways) >= MOST_WAYS:
                     self._ways.clear()
                 self._ways[way] = attributes
-        return self._broken(tree, agent) if attributes is None else attributes
+        return self._broken(tree, agent, held) if attributes is None else attributes
 
-    def _broken(self, tree: Tree, agent: str) -> dict[str, Value] | None:
+    def _broken(self, tree: Tree, agent: str, held: AgentRules | None) -> dict[str, Value] | None:
         """The attributes of a plain run that may break a rule: its calls suffice, and no message is read for them."""
-        held = self.rules.for_run(agent)
         if held is None or held.calls is None or _takes_more(held):
             return None
         made = self._assembler.calls_at(tree, agent, held.calls.at_most_once)
@@ -204,9 +208,8 @@ class SpanMarks:
             return None
         return mark_attributes([calls(Run(agent=agent, tool_calls=made), held.calls)], reasons=self._reasons)[0]
 
-    def _kept(self, agent: str, names: list[str]) -> dict[str, Value] | None:
+    def _kept(self, held: AgentRules | None, names: list[str]) -> dict[str, Value] | None:
         """The attributes of a run with these calls and no others, if it keeps its rules."""
-        held = self.rules.for_run(agent)
         if held is None:
             return {}
         if held.calls is None or _takes_more(held):

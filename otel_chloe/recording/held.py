@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..assembly.build import Builder
+from ..assembly.explained import ExplainingBuilder
 from ..assembly.forest import Forest
 from ..assembly.join import Joined, join_traces
 from ..assembly.plain import plain_run
@@ -49,11 +50,13 @@ _NEVER: Final = _Gone(0, frozenset())
 class HeldTraces:
     """Takes parts in any order and gives runs, in the order in which they ended, as far as the budget goes.
 
-    ``late`` counts the spans that came after their run was closed; they are in no run, and open none.
+    ``late`` counts the spans that came after their run was closed; they are in no run, and open none. ``explain``: each
+    call is an :class:`~otel_chloe.assembly.explained.ExplainedCall`.
     """
 
-    def __init__(self, budget: int = BUDGET, logs: HeldLogs | None = None) -> None:
+    def __init__(self, budget: int = BUDGET, logs: HeldLogs | None = None, *, explain: bool = False) -> None:
         self.late = 0
+        self._builder = ExplainingBuilder if explain else Builder
         self._logs = logs or HeldLogs()
         self._budget = budget
         self._held = 0
@@ -91,7 +94,7 @@ class HeldTraces:
         joined: set[int] = set()
         for traces in _at_a_time([*hosts, *bare, *guests]):
             if not guests and not bare:
-                traces, plain = _without_plain(traces, self._gone)
+                traces, plain = self._without_plain(traces)
                 runs += plain
             forest = _forest(traces)
             groups = join_traces(delimit(forest)).groups
@@ -100,7 +103,7 @@ class HeldTraces:
         runs += self._built([trace for trace in bare if trace.id not in joined], "evicted")
         self._close([*hosts, *bare, *(trace for trace in guests if trace.id in joined)])
         since = min((trace.start for trace in self._traces.values()), default=self._now)
-        runs += [stitched_run(each) for each in self._stitcher.expired(since)]
+        runs += [stitched_run(each, self._builder) for each in self._stitcher.expired(since)]
         return self._told(runs)
 
     def rest(self) -> list[Run]:
@@ -110,7 +113,7 @@ class HeldTraces:
         for traces in _at_a_time(list(self._traces.values())):
             runs += self._built(traces, "shutdown")
             self._close(traces)
-        runs += [stitched_run(each) for each in self._stitcher.rest()]
+        runs += [stitched_run(each, self._builder) for each in self._stitcher.rest()]
         return self._told(runs)
 
     def _tell(self, traces: Iterable[Trace]) -> None:
@@ -145,18 +148,32 @@ class HeldTraces:
     def _built(self, traces: list[Trace], end: End) -> list[Run]:
         runs: list[Run] = []
         if all(trace.host for trace in traces):  # nothing waits to be joined, so each trace stands for itself
-            traces, plain = _without_plain(traces, self._gone)
+            traces, plain = self._without_plain(traces)
             runs += plain
         forest = _forest(traces)
         found = join_traces(delimit(forest))
         return runs + self._runs(forest, found.groups, end) + self._stitched(found)
+
+    def _without_plain(self, traces: list[Trace]) -> tuple[list[Trace], list[Run]]:
+        """The traces that are no plain run, and the runs that the others are. A plain run explains nothing."""
+        if self._builder is not Builder:
+            return traces, []
+        left: list[Trace] = []
+        runs: list[Run] = []
+        for trace in traces:
+            run = plain_run(trace.parts) if trace.rooted and trace.id not in self._gone else None
+            if run is None:
+                left.append(trace)
+            else:
+                runs.append(run)
+        return left, runs
 
     def _stitched(self, found: Joined) -> list[Run]:
         """The runs that are over with the model calls that nothing stands above."""
         models = [part for part in found.models if not self._gone.get(part.trace_id, _NEVER).end]
         self.late += len(found.models) - len(models)
         over, _ = stitch(self._stitcher, models, found.tools)
-        return [stitched_run(each) for each in over]
+        return [stitched_run(each, self._builder) for each in over]
 
     def _runs(self, forest: Forest, groups: list[Group], end: End) -> list[Run]:
         runs: list[Run] = []
@@ -165,7 +182,7 @@ class HeldTraces:
                 self.late += len(group.parts)
             else:
                 said: End = "root_ended" if group.root is not None else end
-                runs.append(Builder(forest, group, said, complete=True).run())
+                runs.append(self._builder(forest, group, said, complete=True).run())
         return runs
 
     def _is_rest(self, forest: Forest, group: Group) -> bool:
@@ -263,19 +280,6 @@ def _at_a_time(traces: list[Trace]) -> Iterator[list[Trace]]:
         until = max(until, trace.end)
     if found:
         yield found
-
-
-def _without_plain(traces: list[Trace], gone: dict[int, _Gone]) -> tuple[list[Trace], list[Run]]:
-    """The traces that are no plain run, and the runs that the others are."""
-    left: list[Trace] = []
-    runs: list[Run] = []
-    for trace in traces:
-        run = plain_run(trace.parts) if trace.rooted and trace.id not in gone else None
-        if run is None:
-            left.append(trace)
-        else:
-            runs.append(run)
-    return left, runs
 
 
 def _forest(traces: list[Trace]) -> Forest:

@@ -53,22 +53,25 @@ def find_runs(
     problem: Problem | None = None,
     late: Late | None = None,
     budget: int = BUDGET,
+    explain: bool = False,
 ) -> Iterator[FoundRun]:
     """Read the runs of named recordings, each with the name of its own.
 
     ``late`` is told, for each recording, how many spans came after their run had been closed, where any did: they are
-    in no run. ``budget`` is the memory that spans may take before the oldest runs are closed.
+    in no run. ``budget`` is the memory that spans may take before the oldest runs are closed. ``explain``: each call
+    says what it was made of.
     """
     sources = list(sources)
     wanted = without_log_files(name for name, _ in sources)
     sources = [each for each in sources if each[0] in wanted]
     if together:
-        yield from _joined(sources, problem, late, budget)
+        logs = HeldLogs()
+        yield from _joined(sources, problem, late, HeldTraces(budget, logs, explain=explain), logs)
         return
     for name, source in sources:
         logs = HeldLogs()
         logs.beside(name, problem)
-        held = HeldTraces(budget, logs)
+        held = HeldTraces(budget, logs, explain=explain)
         for part in read_parts(source, problem=problem, logs=logs.add):
             if held.add(part):
                 for run in held.over():
@@ -80,12 +83,10 @@ def find_runs(
 
 
 def _joined(
-    sources: list[tuple[str, Source]], problem: Problem | None, late: Late | None, budget: int
+    sources: list[tuple[str, Source]], problem: Problem | None, late: Late | None, held: HeldTraces, logs: HeldLogs
 ) -> Iterator[FoundRun]:
-    logs = HeldLogs()
     for name, _ in sources:
         logs.beside(name, problem)
-    held = HeldTraces(budget, logs)
     origins = _Origins()
     for part, name in _merged(sources, problem, logs):
         origins.note(part, name)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, cast
 from otel_chloe.expected import Count, ExpectedCalls
 from otel_chloe.gaps import MAY_HIDE_CALLS, TRUNCATED
 from otel_chloe.mark import Mark, Rule, Unscored, Violation, mark_of_kept
+from otel_chloe.redacted import has_redacted
 from otel_chloe.run import Run, ToolCall
 
 _DONE: Final[dict[Count, str]] = {
@@ -183,9 +184,10 @@ def _same_arguments_again(result: Run, name: str, count: Count) -> bool | None:
 def _comparable(arguments: object, *, cut: bool = False) -> Hashable | None:
     """Arguments as a value that equals another exactly if they are equal; None where they are not known.
 
-    Where values of the run were cut, two texts that look the same may differ in what is gone.
+    Where values of the run were cut, two texts that look the same may differ in what is gone; and so may two redaction
+    marks.
     """
-    if arguments is None or (cut and isinstance(arguments, str)):
+    if arguments is None or (cut and isinstance(arguments, str)) or has_redacted(arguments):
         return None
     try:
         return _frozen(arguments)

@@ -7,6 +7,7 @@ from typing import Final
 from otel_chloe.gaps import BARE_MODEL_CALL, CUT_SHORT, ROOT_MISSING
 from otel_chloe.kit import Scorer
 from otel_chloe.mark import Mark, Unscored
+from otel_chloe.redacted import has_redacted
 from otel_chloe.run import Run
 from otel_chloe.scorers.calls import used
 from otel_chloe.scorers.names import (
@@ -83,7 +84,7 @@ def no_loops(run: Run, *, times: int = 3, tool: str | None = None) -> Mark | Uns
         if tool is not None and not is_named(call, tool):
             continue
         given = parsed(call.arguments)
-        if given is None or (cut and isinstance(given, str)):
+        if given is None or (cut and isinstance(given, str)) or has_redacted(given):
             unclear[call.name] = unclear.get(call.name, 0) + 1
             continue
         key = (call.name, comparable(given))

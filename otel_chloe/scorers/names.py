@@ -69,7 +69,7 @@ def parsed(arguments: object) -> object:
         return arguments
     try:
         value: object = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
     return arguments if not isinstance(value, dict) else cast("dict[str, object]", value)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from otel_chloe.config import AgentRules, Rules, ScorerRule
 from otel_chloe.inside import Inside
-from otel_chloe.kit import ScorerContext, context_of
-from otel_chloe.mark import Failed, Outcome
+from otel_chloe.kit import ScorerContext, context_of, owners_of, without_double
+from otel_chloe.mark import Outcome
 from otel_chloe.run import Run
 from otel_chloe.scorers.scoring import mark_id, scored_runs
 
@@ -55,9 +55,7 @@ class Own:
         """The outcome with its key, version, id and severity; failed where its name is another scorer's."""
         scorer = self.rule.scorer
         key, version = outcome.key or scorer.key, outcome.version or scorer.version
-        owner = self.owners.setdefault(outcome.name, key)
-        if owner != key:
-            outcome = _doubled(outcome, owner)
+        outcome = without_double(outcome, key, self.owners)
         id_ = mark_id(self.trace_id, self.run.span_id, outcome.name, version, key)
         return replace(outcome, key=key, version=version, id=id_, severity=self.severity)
 
@@ -71,7 +69,7 @@ def own_under(run: Run, rules: AgentRules | None, trace_id: str | None) -> Itera
     """The same of one run under these rules alone, and of none of its sub-runs."""
     if rules is None:
         return
-    owners: dict[str, str | None] = {each.scorer.name: each.scorer.key for each in rules.scorers}
+    owners = owners_of(each.scorer for each in rules.scorers)
     owners.update(dict.fromkeys(rules.digests))
     for each in rules.scorers:
         yield Own(
@@ -82,13 +80,3 @@ def own_under(run: Run, rules: AgentRules | None, trace_id: str | None) -> Itera
             alone=len(rules.scorers) == 1,
             owners=owners,
         )
-
-
-def _doubled(outcome: Outcome, owner: str | None) -> Failed:
-    whose = "the rules" if owner is None else f"scorer {owner}"
-    return Failed(
-        f"ValueError: {whose} gives a score of this name, too. Give each one of its own.",
-        name=outcome.name,
-        error="ValueError",
-        metadata=outcome.metadata,
-    )

@@ -159,4 +159,4 @@ def _stamped(outcome: Outcome, run: Run, rules: AgentRules, trace_id: str | None
 def _hash(*parts: str, size: int) -> str:
     import hashlib  # there already: rules were hashed when they were loaded
 
-    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=size).hexdigest()
+    return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()

@@ -14,6 +14,7 @@ require (
 	go.opentelemetry.io/collector/confmap/provider/fileprovider v1.62.0
 	go.opentelemetry.io/collector/exporter v1.62.0
 	go.opentelemetry.io/collector/exporter/debugexporter v0.156.0
+	go.opentelemetry.io/collector/exporter/nopexporter v0.156.0
 	go.opentelemetry.io/collector/exporter/otlpexporter v0.156.0
 	go.opentelemetry.io/collector/exporter/otlphttpexporter v0.156.0
 	go.opentelemetry.io/collector/extension v1.62.0

@@ -12,7 +12,7 @@ from otel_chloe.mark import JudgeCall
 from otel_chloe.pipeline.judging.budget import Budget
 from otel_chloe.pipeline.judging.circuit import Circuit
 from otel_chloe.pipeline.judging.pace import Pace
-from otel_chloe.pipeline.judging.within import within
+from otel_chloe.pipeline.judging.within import Deadlines
 
 MOST_TRIES: Final = 3
 """Calls for one question, the first included."""
@@ -56,6 +56,7 @@ class Calls:
         budget: What calls may cost.
         state_of: The state of a model, by its name.
         told: Takes each call that was made.
+        deadlines: Those of the loop.
         price: What tokens cost, where the user knows better.
         jitter: A number from 0 to 1 by chance.
     """
@@ -66,6 +67,7 @@ class Calls:
         budget: Budget,
         state_of: Callable[[str], ModelState],
         told: Callable[[JudgeCall], object],
+        deadlines: Deadlines,
         *,
         price: Price | None,
         jitter: Callable[[], float],
@@ -75,6 +77,7 @@ class Calls:
         self._budget = budget
         self._state_of = state_of
         self._told = told
+        self._deadlines = deadlines
         self._price = price
         self._jitter = jitter
 
@@ -141,7 +144,7 @@ class Calls:
             self._judge = self._make()
         try:
             # Whoever answers keeps the time too; this is for one who does not.
-            return await within(self._judge.ask(ask), ask.timeout_s + 1.0)
+            return await self._deadlines.within(self._judge.ask(ask), ask.timeout_s + 1.0)
         except (TimeoutError, asyncio.TimeoutError):
             said = f"the judge's model did not answer within {ask.timeout_s:g} s"
             raise JudgeError(said, error="timeout", retry=True) from None

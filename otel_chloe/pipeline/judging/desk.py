@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from otel_chloe.judge.ask import Judge, Refused
 from otel_chloe.mark import Failed, JudgeCall, Outcome, Unscored
 from otel_chloe.pipeline.judging.budget import Budget
 from otel_chloe.pipeline.judging.calls import Calls, ModelState, Price
-from otel_chloe.pipeline.judging.within import within
+from otel_chloe.pipeline.judging.within import Deadlines
 
 MIB: Final = 1024 * 1024
 ENDED: Final = "the process ended before the judge had answered"
@@ -43,13 +43,13 @@ class DeskLimits:
     price: Price | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Job:
-    """One judgement that is due.
+    """One judgement that is due. Not frozen: there is one for every run, and the desk keeps its own notes on it.
 
-    ``what`` is the caller's own, another object for each job; ``name`` the scorer's, ``model`` the judge's. ``size`` is
-    what it holds, in bytes, ``since`` the loop's time at which it was offered. ``judge`` makes who answers, where that
-    is not the judge of all.
+    ``what`` is the caller's own; ``name`` the scorer's, ``model`` the judge's. ``size`` is what it holds, in bytes,
+    ``since`` the loop's time at which it was offered. ``judge`` makes who answers, where that is not the judge of all.
+    ``number`` is its place among all jobs of the desk; ``settled``: somebody gives its outcome by now.
     """
 
     what: Any
@@ -58,17 +58,8 @@ class Job:
     size: int
     since: float = 0.0
     judge: Callable[[], Judge] | None = None
-
-
-class _Open:
-    """A job that was offered, and whether somebody gives its outcome by now."""
-
-    __slots__ = ("job", "number", "settled")
-
-    def __init__(self, job: Job, number: int) -> None:
-        self.job = job
-        self.number = number
-        self.settled = False
+    number: int = 0
+    settled: bool = False
 
 
 class Desk:
@@ -98,16 +89,23 @@ class Desk:
         self._done = done
         self._states: dict[str, ModelState] = {}
         budget = Budget(limits.usd_per_hour, limits.usd_per_day)
+        self._deadlines = Deadlines()
         self._calls_by = partial(
-            Calls, budget=budget, state_of=self._state_of, told=told, price=limits.price, jitter=jitter
+            Calls,
+            budget=budget,
+            state_of=self._state_of,
+            told=told,
+            deadlines=self._deadlines,
+            price=limits.price,
+            jitter=jitter,
         )
         self._calls = self._calls_by(judge)
         self._waiting: dict[str, deque[Job]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], tuple[Job, ModelState]] = {}
         self._given_up: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._changed = threading.Condition()
-        self._open: dict[int, _Open] = {}  # the oldest first
+        self._open: dict[int, Job] = {}  # by number, the oldest first
         self._offered = self._bytes = 0
         self._closed = False
 
@@ -122,7 +120,8 @@ class Desk:
                 return _unscored(job, "too many runs wait for the judge", "queue_full")
             self._offered += 1
             self._bytes += job.size
-            self._open[id(job.what)] = _Open(job, self._offered)
+            job.number = self._offered
+            self._open[job.number] = job
         return None
 
     def idle(self, timeout_s: float) -> bool:
@@ -139,7 +138,7 @@ class Desk:
     def abandon(self) -> None:
         """Gives every open job its outcome from here: for a loop that does not come round to :meth:`give_up`."""
         with self._changed:
-            jobs = [each.job for each in self._open.values()]
+            jobs = list(self._open.values())
         for job in jobs:
             self._finish(job, [_unscored(job, ENDED, "deadline")])
 
@@ -149,13 +148,14 @@ class Desk:
         return len(self._open)
 
     def _oldest(self) -> int:
-        return next((each.number for each in self._open.values()), self._offered + 1)
+        return next(iter(self._open), self._offered + 1)
 
     # --- on the loop -------------------------------------------------------------------------------------------------
 
-    def take(self, job: Job) -> None:
-        """A job that was offered."""
-        self._waiting.setdefault(job.model, deque()).append(job)
+    def take(self, jobs: Iterable[Job]) -> None:
+        """Jobs that were offered."""
+        for job in jobs:
+            self._waiting.setdefault(job.model, deque()).append(job)
         self.go_on()
 
     def go_on(self) -> None:
@@ -177,8 +177,9 @@ class Desk:
             while jobs:
                 job = jobs.popleft()
                 self._finish(job, [_unscored(job, "the process ended before the judge was asked", "deadline")])
-        for task in self._tasks:
-            self._given_up.add(task)
+        self._given_up |= self._tasks.keys()
+        for task in tuple(self._tasks):
+            task.add_done_callback(self._ended)  # one that has not begun will not come to its own end
             task.cancel()
 
     def _come_back(self, at: float) -> None:
@@ -194,28 +195,33 @@ class Desk:
 
     def _start(self, job: Job, state: ModelState) -> None:
         state.running += 1
-        task = asyncio.get_running_loop().create_task(self._judged(job, state))
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task = asyncio.get_running_loop().create_task(self._judged(job))
+        self._tasks[task] = (job, state)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        """A judgement is over: the next one may start. Called once more where it was given up."""
+        found = self._tasks.pop(task, None)
+        if found is None:
+            return
+        job, state = found
+        state.running -= 1
         self._given_up.discard(task)
+        if not job.settled:
+            self._finish(job, [_unscored(job, ENDED, "deadline")])
         self.go_on()
 
-    async def _judged(self, job: Job, state: ModelState) -> None:
-        outcomes: Sequence[Outcome] = [_unscored(job, ENDED, "deadline")]
+    async def _judged(self, job: Job) -> None:
+        task = cast("asyncio.Task[None]", asyncio.current_task())
         try:
-            outcomes = await self._outcomes(job)
+            self._finish(job, await self._outcomes(job))
         finally:
-            state.running -= 1
-            self._finish(job, outcomes)
+            self._ended(task)
 
     async def _outcomes(self, job: Job) -> Sequence[Outcome]:
         left_s = job.since + self._limits.deadline_s - asyncio.get_running_loop().time()
         try:
             judge = self._calls if job.judge is None else self._calls_by(job.judge)
-            return await within(self._score(job, judge), max(0.0, left_s))
+            return await self._deadlines.within(self._score(job, judge), max(0.0, left_s))
         except Refused as refused:
             return [_unscored(job, str(refused), refused.error)]
         except (TimeoutError, asyncio.TimeoutError):
@@ -232,17 +238,15 @@ class Desk:
         return _unscored(job, f"no judgement within {self._limits.deadline_s:g} s", "deadline")
 
     def _finish(self, job: Job, outcomes: Sequence[Outcome]) -> None:
-        key = id(job.what)
         with self._changed:
-            found = self._open.get(key)
-            if found is None or found.settled:
+            if job.settled:
                 return
-            found.settled = True
+            job.settled = True
         try:
             self._done(job, outcomes)
         finally:
             with self._changed:
-                del self._open[key]
+                del self._open[job.number]
                 self._bytes -= job.size
                 self._changed.notify_all()
 

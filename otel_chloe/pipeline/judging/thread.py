@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final
 
 from otel_chloe.mark import Unscored
 from otel_chloe.pipeline.judging.desk import Desk, Job
 
 _NOT_STARTED: Final = "the judge's thread cannot start"
+
+
+class _Came:
+    """Jobs on their way to the loop, which is woken once for all that come before it looks."""
+
+    __slots__ = ("_jobs", "told")
+
+    def __init__(self) -> None:
+        self._jobs: deque[Job] = deque()
+        self.told = False
+
+    def put(self, job: Job) -> bool:
+        """Adds one. Whether the loop must be woken."""
+        self._jobs.append(job)
+        told, self.told = self.told, True
+        return not told
+
+    def all(self) -> Iterator[Job]:
+        """Takes out what is there. What comes from now on wakes the loop again."""
+        self.told = False
+        while self._jobs:
+            yield self._jobs.popleft()
 
 
 class JudgeThread:
@@ -30,6 +52,7 @@ class JudgeThread:
         self._name = name
         self._desk = desk()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._came = _Came()
 
     @property
     def size(self) -> int:
@@ -55,11 +78,19 @@ class JudgeThread:
             loop = self.start()
         except RuntimeError as error:
             return Unscored(f"{_NOT_STARTED}: {error}", name=job.name, error="judge_off")
-        job = replace(job, since=loop.time())
+        job.since = loop.time()
         refused = self._desk.offer(job)
-        if refused is None:
-            loop.call_soon_threadsafe(self._desk.take, job)
+        if refused is None and self._came.put(job):
+            try:
+                loop.call_soon_threadsafe(self._take, self._desk, self._came)
+            except BaseException:  # Ctrl-C in between: the next one must wake it
+                self._came.told = False
+                raise
         return refused
+
+    @staticmethod
+    def _take(desk: Desk, came: _Came) -> None:
+        desk.take(came.all())
 
     def idle(self, timeout_s: float) -> bool:
         """Waits until every job offered so far has its outcome. False if that took too long."""
@@ -80,6 +111,7 @@ class JudgeThread:
         """In a forked process: forgets the parent's thread and its jobs."""
         self._loop = None
         self._desk = self._make()
+        self._came = _Came()
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
