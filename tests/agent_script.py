@@ -41,12 +41,14 @@ START = """
 """
 
 
-def run_script(script: str, *, code: int = 0, raises: bool = True) -> list[str]:
+def run_script(script: str, *, code: int = 0, raises: bool = True, python: str = sys.executable) -> list[str]:
     """The lines that a script says. Hooks raise what they would count; else they are to log one."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    here = Path(__file__).parent
+    paths = sys.path if python == sys.executable else [str(here.parent)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), *paths])}
     environment.pop("OTEL_CHLOE_RAISE", None)
     with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(START) + textwrap.dedent(script)],
+        [python, "-W", "ignore", "-c", textwrap.dedent(START) + textwrap.dedent(script)],
         env={**environment, "OTEL_CHLOE_RAISE": "1"} if raises else environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

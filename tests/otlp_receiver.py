@@ -74,9 +74,11 @@ class Receiver:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 if self.headers.get("content-encoding") == "gzip":  # as the Collector sends
                     body = gzip.decompress(body)
-                refused = self.path in receiver.refuses or self.path not in REQUESTS
+                # Products have paths of their own before it.
+                path = "/" + "/".join(self.path.split("/")[-2:])
+                refused = path in receiver.refuses or path not in REQUESTS
                 if not refused:
-                    receiver.requests.append((self.path, REQUESTS[self.path].FromString(body)))
+                    receiver.requests.append((path, REQUESTS[path].FromString(body)))
                 self.send_response(400 if refused else 200)
                 self.send_header("content-length", "0")
                 self.end_headers()

@@ -8,6 +8,8 @@ from agent_script import run_script
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from otlp_receiver import Receiver
+from otlp_receiver import said as of
 from own_provider import Setup
 
 from otel_chloe import ScoringSpanProcessor, attach
@@ -21,7 +23,7 @@ def setup():
 
 
 class TestOtherPeoplesProviders:
-    """Fakes with the shapes of products that are not installed here; the real ones below and elsewhere."""
+    """Fakes with the shapes of products, and the real Phoenix and Logfire; others are in nightly_products.py."""
 
     def test_phoenix_keeps_its_own_exporter(self):
         """`phoenix.otel.TracerProvider.add_span_processor` takes its default processor away unless told not to."""
@@ -90,19 +92,29 @@ class TestOtherPeoplesProviders:
 
     def test_phoenix(self):
         pytest.importorskip("phoenix.otel", reason="needs arize-phoenix-otel, which is not installed")
-        said = run_script("""
-        from phoenix.otel import register
-        from otel_chloe import attach
-        provider = register(endpoint="http://127.0.0.1:9/v1/traces", verbose=False, batch=True)
-        before = provider._active_span_processor._span_processors
-        attachment = attach(RULES)
-        say(len(before), provider._active_span_processor._span_processors == (*before, attachment.processor))
-        attachment.detach()
-        say(provider._active_span_processor._span_processors == before)
-        os._exit(0)  # nobody listens there: its exporter would try for a while
-        """)
+        receiver = Receiver()
+        try:
+            said = run_script(f"""
+            from phoenix.otel import register
+            from otel_chloe import attach
+            provider = register(endpoint="{receiver.url}/v1/traces", verbose=False, batch=True)
+            before = provider._active_span_processor._span_processors
+            attachment = attach(RULES)
+            say(len(before), provider._active_span_processor._span_processors == (*before, attachment.processor))
+            tracer = trace.get_tracer("app")
+            with tracer.start_as_current_span("invoke_agent a", attributes=agent_attributes("site_doctor")):
+                with tracer.start_as_current_span("execute_tool", attributes=tool_attributes("check_site")):
+                    pass
+            say(attachment.flush(), provider.force_flush())
+            attachment.detach()
+            say(provider._active_span_processor._span_processors == before)
+            """)
+        finally:
+            receiver.close()
 
-        assert said == ["1 True", "True"]
+        assert said == ["1 True", "True True", "True"]
+        marked = {span.name: of(span.attributes).get("chloe.passed") for span in receiver.spans}
+        assert marked["invoke_agent a"] is True
 
     def test_logfire(self):
         pytest.importorskip("logfire", reason="needs logfire, which is not installed")
