@@ -8,6 +8,7 @@ from typing import Any
 
 from otel_chloe import gaps
 from otel_chloe.assembly.belonging import Belonging
+from otel_chloe.assembly.far import ran_elsewhere, told_above
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.known import known
 from otel_chloe.assembly.match import match_asked
@@ -47,6 +48,7 @@ class Builder:
         self.end: End = end
         self.complete = complete and group.root is not None
         self.belonging = Belonging(forest)
+        self.agent_of = self.belonging.agent_of
         self.models = models_of(group.parts)
         self.tools = [p for p in group.parts if p.kind is TOOL]
         self.calls = model_calls(self.models)
@@ -143,10 +145,6 @@ class Builder:
             name = part.span_name.removesuffix(".workflow").removesuffix(".task")
         return name or _service(self.group.parts)
 
-    def agent_of(self, part: Part, default: str | None) -> str | None:
-        """The agent that made a call: the nearest agent span above, or the sub-agent that a chain is."""
-        return self.belonging.agent_of(part, default)
-
     def _asked(self, facts: AgentFacts) -> list[Asked]:
         asked = asked_calls(self.calls)
         head = self.group.root or self.group.parts[0]
@@ -224,13 +222,11 @@ class Builder:
         names = {a.name for a in self.group.agents}
         agents = [p for p in self.group.parts if p.kind is AGENT]
         for part in sorted(agents, key=lambda p: (p.start, -p.end, p.span_id)):
-            if id(part) not in own and part.name not in names:
+            if id(part) not in own and part.name not in names and not told_above(self.forest, part):
                 if self.belonging.levels(part) > MOST_LEVELS:
-                    self.gap(
-                        gaps.TRUNCATED, f"agents nest more than {MOST_LEVELS:,} deep: the inner ones have no sub-runs"
-                    )
-                    continue
-                yield self._sub_run(part, tool_calls)
+                    self.gap(gaps.TRUNCATED, "agents in each other, too many for sub-runs of all")
+                else:
+                    yield self._sub_run(part, tool_calls)
 
     def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
         inside = list(self.forest.below(agent))
@@ -269,6 +265,9 @@ class Builder:
             self.gap(gaps.ROOT_MISSING if self.group.root is None else gaps.CUT_SHORT)
         if not calls and self._says_nothing_of_tools():
             self.gap(gaps.NO_TOOL_DATA)
+        far = ran_elsewhere(self.forest, self.group.parts, self.models)
+        if far is not None:
+            self.gap(gaps.NO_TOOL_DATA, f"{far.name or far.span_name} ran elsewhere, and nothing is below its span")
         if self.group.bare:
             self.gap(gaps.BARE_MODEL_CALL)
         if self.group.unseen:
