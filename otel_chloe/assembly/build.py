@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from otel_chloe import gaps
-from otel_chloe.assembly.beside import chain_name
+from otel_chloe.assembly.belonging import Belonging
 from otel_chloe.assembly.far import ran_elsewhere, told_above
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.known import known
@@ -26,7 +27,7 @@ from otel_chloe.assembly.toolcalls import message_call, models_of, seen_calls, t
 from otel_chloe.assembly.twins import Seen
 from otel_chloe.inside import Inside
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, CHAIN, ERROR, HANDOFF, MODEL, OTHER, TOOL, WORKFLOW, AgentFacts, Part
+from otel_chloe.part import AGENT, ERROR, HANDOFF, MODEL, OTHER, TOOL, AgentFacts, Part
 from otel_chloe.record import NAMED
 from otel_chloe.run import End, Gap, Run, ToolCall, Usage
 from otel_chloe.semconv import CHLOE_EXPECTED
@@ -34,6 +35,8 @@ from otel_chloe.semconv import CHLOE_EXPECTED
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
 """Scopes of instrumentations that make agent spans and neither tool nor model spans."""
 _WORK = (AGENT, MODEL, TOOL, HANDOFF)
+MOST_LEVELS = 1_000
+"""Agents above an agent that has a sub-run of its own."""
 
 
 class Builder:
@@ -44,6 +47,8 @@ class Builder:
         self.group = group
         self.end: End = end
         self.complete = complete and group.root is not None
+        self.belonging = Belonging(forest)
+        self.agent_of = self.belonging.agent_of
         self.models = models_of(group.parts)
         self.tools = [p for p in group.parts if p.kind is TOOL]
         self.calls = model_calls(self.models)
@@ -69,12 +74,13 @@ class Builder:
         parts = self.group.parts
         head = first or parts[0]
         inside = self._inside(head)
+        sub_runs = tuple(self._sub_runs(tool_calls))
         found = Run(
             agent=name,
             prompt=prompt,
             output=output,
             tool_calls=tuple(tool_calls),
-            sub_runs=tuple(self._sub_runs(tool_calls)),
+            sub_runs=sub_runs,
             gaps=tuple(self.found.values()),
             end=self.end,
             complete=self.complete,
@@ -98,7 +104,7 @@ class Builder:
 
     def _inside(self, head: Part) -> Inside | None:
         """What the program expects of this run: as the run's own span says, else the nearest above it that does."""
-        for part in (head, *self.forest.above(head)):
+        for part in chain((head,), self.forest.above(head)):
             said = part.raw.get(CHLOE_EXPECTED)
             if said is not None:
                 inside = Inside.from_json(said)
@@ -138,17 +144,6 @@ class Builder:
         if name is None and part.kind not in (AGENT, MODEL):
             name = part.span_name.removesuffix(".workflow").removesuffix(".task")
         return name or _service(self.group.parts)
-
-    def agent_of(self, part: Part, default: str | None) -> str | None:
-        """The agent that made a call: the nearest agent span above, or the sub-agent that a chain is."""
-        below: Part | None = None
-        for above in self.forest.above(part):
-            if above.kind is AGENT and above.name:
-                return above.name
-            if above.kind is TOOL and below is not None:
-                return chain_name(below) or default
-            below = above if above.kind in (CHAIN, WORKFLOW) else None
-        return default
 
     def _asked(self, facts: AgentFacts) -> list[Asked]:
         asked = asked_calls(self.calls)
@@ -197,11 +192,10 @@ class Builder:
         return [c for c in self.calls if self._is_own(c.parts[0], agent)]
 
     def _is_own(self, part: Part, agent: Part) -> bool:
-        for above in self.forest.above(part):
-            if above is agent:
-                return True
-            if above.kind is TOOL or (above.kind is AGENT and above.name != agent.name):
-                return False
+        own = self.belonging.is_own(part, agent)
+        return own if own is not None else self._is_elsewhere(part)
+
+    def _is_elsewhere(self, part: Part) -> bool:
         return self.group.root is not None and part.trace_id != self.group.root.trace_id
 
     def _output(self, last: Part | None, own: Sequence[ModelCall]) -> str | None:
@@ -229,13 +223,17 @@ class Builder:
         agents = [p for p in self.group.parts if p.kind is AGENT]
         for part in sorted(agents, key=lambda p: (p.start, -p.end, p.span_id)):
             if id(part) not in own and part.name not in names and not told_above(self.forest, part):
-                yield self._sub_run(part, tool_calls)
+                if self.belonging.levels(part) > MOST_LEVELS:
+                    self.gap(gaps.TRUNCATED, "agents in each other, too many for sub-runs of all")
+                else:
+                    yield self._sub_run(part, tool_calls)
 
     def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
         inside = list(self.forest.below(agent))
         below = {id(p) for p in inside}
         facts = agent.reader.agent(agent)
-        own = [c for c in self.calls if self._is_own(c.parts[0], agent)]
+        made = [c for c in self.calls if id(c.parts[0]) in below or self._is_elsewhere(c.parts[0])]
+        own = [c for c in made if self._is_own(c.parts[0], agent)]
         found = dict(self.found)
         if self.models and not facts.messages and not any(p.kind in _WORK for p in inside):
             found.setdefault(gaps.NO_TOOL_DATA, Gap(gaps.NO_TOOL_DATA, f"nothing is below the span of {agent.name}"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from otel_chloe.assembly.beside import work_beside
 from otel_chloe.part import AGENT, HANDOFF, MODEL, TOOL, Part
 
 Key = tuple[int, int]
+Value = TypeVar("Value")
 _WORK = (AGENT, MODEL, TOOL, HANDOFF)
 
 
@@ -18,7 +20,7 @@ class Forest:
     Work that its instrumentation put beside its agent's span stands below that span here.
     """
 
-    __slots__ = ("_children", "_moved", "_parts", "parts")
+    __slots__ = ("_children", "_moved", "_parts", "linked", "parts")
 
     def __init__(self, parts: Iterable[Part]) -> None:
         self._parts: dict[Key, Part] = {}
@@ -29,6 +31,7 @@ class Forest:
         for part in self.parts:
             if part.parent_id is not None:
                 self._children[part.trace_id, part.parent_id].append(part)
+        self.linked = any(part.links for part in self.parts)
         self._moved: dict[int, Part] = {}
         for part in self.parts:
             if part.kind is AGENT and part.name and part.parent_id is not None:
@@ -62,6 +65,25 @@ class Forest:
             yield current
             seen.add(current.span_id)
             current = self.parent(current)
+
+    def above_as(
+        self, part: Part, known: dict[int, Value], step: Callable[[Part, Value | None], Value]
+    ) -> Value | None:
+        """What the ancestors of a part come to: ``step(ancestor, what those above it come to)``, the outermost first.
+
+        ``known`` keeps what was found, by the id of the ancestor: however many parts stand below, each is asked once.
+        """
+        path: list[Part] = []
+        passed: set[int] = set()
+        current = self.parent(part)
+        while current is not None and id(current) not in known and id(current) not in passed:
+            path.append(current)
+            passed.add(id(current))
+            current = self.parent(current)
+        value = known.get(id(current)) if current is not None else None
+        for above in reversed(path):
+            value = known[id(above)] = step(above, value)
+        return value
 
     def below(self, part: Part) -> Iterator[Part]:
         """Everything under the part, the part itself not included."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,23 +29,27 @@ class ModelCall:
 def model_calls(parts: Iterable[Part]) -> list[ModelCall]:
     """The model calls among model parts, in the order they started, spans of one call folded together."""
     calls: list[ModelCall] = []
+    told: dict[tuple[int, int], ModelCall] = {}
+    answered: dict[str, ModelCall] = {}
     for part in sorted(parts, key=lambda p: (p.start, -p.end)):
         facts = part.reader.model(part)
-        same = next((c for c in reversed(calls[-8:]) if _is_same(c, part, facts)), None)
+        around = told.get((part.trace_id, part.parent_id)) if part.parent_id is not None else None
+        again = answered.get(part.call_id) if part.call_id is not None else None
+        same = next((c for c in reversed(calls[-8:]) if c is around or c is again or _is_same(c, part, facts)), None)
         if same is None:
-            calls.append(ModelCall([part], facts))
+            same = ModelCall([part], facts)
+            calls.append(same)
         else:
             same.parts.append(part)
             same.facts = _merged(same.facts, facts)
+        told[part.trace_id, part.span_id] = same
+        if part.call_id is not None:
+            answered[part.call_id] = same
     return calls
 
 
 def _is_same(call: ModelCall, part: Part, facts: ModelFacts) -> bool:
     first = call.parts[0]
-    if any(part.parent_id == known.span_id and part.trace_id == known.trace_id for known in call.parts):
-        return True
-    if part.call_id is not None and any(part.call_id == known.call_id for known in call.parts):
-        return True
     if part.scope == first.scope or part.start > call.end or part.end < call.start:
         return False
     return same_answer(call.facts, facts) or same_question(call.facts, facts)
@@ -165,7 +169,11 @@ def _answer(asked: list[Asked], calls: Sequence[ModelCall]) -> None:
     known = {a.request.id for a in asked}
     aliases: dict[str, str | None] = {}
     waiting = asked
+    by_id: dict[str | None, Asked] = {a.request.id: a for a in asked if a.request.id}
     for call in calls:
+        if not any(m.responses or m.requests for m in call.facts.input or ()) or _answered_by_id(by_id, call, known):
+            continue
+        waiting = [a for a in waiting if not a.answered]
         before = [a for a in waiting if a.at <= call.start or _asked_before(a, call)]
         if not before:
             continue
@@ -173,7 +181,22 @@ def _answer(asked: list[Asked], calls: Sequence[ModelCall]) -> None:
         _find_aliases(aliases, before, history, known)
         responses = [replace(r, id=aliases.get(r.id, r.id)) if r.id else r for m in history for r in m.responses]
         _match_responses(before, responses)
-        waiting = [a for a in waiting if not a.answered]
+
+
+def _answered_by_id(by_id: Mapping[str | None, Asked], call: ModelCall, known: set[str | None]) -> bool:
+    """Give calls their responses where every id in a history is one that was asked under. False where it takes more."""
+    history = call.facts.input or ()
+    responses = [r for m in history for r in m.responses]
+    if any(r.id not in by_id for r in responses) or any(
+        r.id and r.id not in known for m in history for r in m.requests
+    ):
+        return False
+    fresh = {r.id for r in responses if not by_id[r.id].answered}
+    for response in responses:
+        one = by_id[response.id]
+        if response.id in fresh and (one.at <= call.start or _asked_before(one, call)):
+            one.answered, one.response = True, response
+    return True
 
 
 def _asked_before(asked: Asked, call: ModelCall) -> bool:

@@ -46,7 +46,8 @@ class Delimited:
 def delimit(forest: Forest) -> Delimited:
     """Cut a forest into runs."""
     kinds = _effective_kinds(forest)
-    owner = {id(part): _root_of(forest, part, kinds) for part in forest.parts if kinds[id(part)] in (*_WORK, AGENT)}
+    of = _Roots(forest, kinds)
+    owner = {id(part): of.of(part) for part in forest.parts if kinds[id(part)] in (*_WORK, AGENT)}
     roots: dict[int, Part] = {}
     loose: list[Part] = []
     for part in forest.parts:
@@ -56,7 +57,7 @@ def delimit(forest: Forest) -> Delimited:
         elif id(part) in owner:
             loose.append(part)
     groups = [_group(forest, root, owner) for root in roots.values()]
-    groups = _link_siblings(forest, groups, kinds)
+    groups = _link_siblings(forest, groups, kinds, of)
     groups = _same_missing_parent(forest, groups, kinds)
     rootless = list(_rootless(loose, forest))
     inside = {id(part) for group in rootless for part in group.parts}
@@ -73,33 +74,56 @@ def delimit(forest: Forest) -> Delimited:
 def _effective_kinds(forest: Forest) -> dict[int, Kind]:
     """The kinds, where an agent span without a name above named agents is the workflow that it is."""
     kinds: dict[int, Kind] = {id(part): part.kind for part in forest.parts}
+    passed: set[int] = set()
     for part in forest.parts:
-        if part.kind is not AGENT or not part.named:
-            continue
-        for above in forest.above(part):
-            if above.kind is TOOL:
-                break
+        above = forest.parent(part) if part.kind is AGENT and part.named else None
+        while above is not None and above.kind is not TOOL and id(above) not in passed:
+            passed.add(id(above))
             if above.kind is AGENT and not above.named:
                 kinds[id(above)] = WORKFLOW
+            above = forest.parent(above)
     return kinds
 
 
-def _root_of(forest: Forest, part: Part, kinds: dict[int, Kind]) -> Part | None:
-    """The span that the part's run hangs on: outermost agent, else outermost frame, else the local root."""
-    agent = part if kinds[id(part)] is AGENT else None
-    frame: Part | None = None
-    local: Part | None = None
-    for above in forest.above(part):
-        kind = kinds[id(above)]
-        if agent is not None and above.end < agent.start:
-            break  # a leaked context: the agent started after all that stands above it was over
-        if kind is AGENT:
-            agent = above
-        elif kind in _FRAME:
-            frame = above
-        elif not above.foreign and above.kind not in _WORK:
-            local = above
-    return agent or frame or local
+class _Roots:
+    """The spans that the runs of parts hang on. The ancestors of a part are gone through once, whatever is below."""
+
+    def __init__(self, forest: Forest, kinds: dict[int, Kind]) -> None:
+        self._forest = forest
+        self._kinds = kinds
+        self._agents: dict[int, tuple[Part, int] | None] = {}
+        self._frames: dict[int, Part | None] = {}
+        self._locals: dict[int, Part | None] = {}
+
+    def of(self, part: Part) -> Part | None:
+        """The outermost agent above, else the outermost frame, else the local root."""
+        above = self._forest.above_as(part, self._agents, self._agent)
+        if self._kinds[id(part)] is AGENT:
+            above = self._agent(part, above)
+        if above is not None:
+            return above[0]
+        return self.frame_of(part) or self._forest.above_as(part, self._locals, self._local)
+
+    def frame_of(self, part: Part) -> Part | None:
+        """The outermost workflow or chain above."""
+        return self._forest.above_as(part, self._frames, self._frame)
+
+    def _agent(self, above: Part, higher: tuple[Part, int] | None) -> tuple[Part, int] | None:
+        """The agent that a run of what is below hangs on, and when the first of the spans up to the next agent ended.
+
+        A leaked context: an agent that started after something above it was over is not of the run above.
+        """
+        if self._kinds[id(above)] is not AGENT:
+            return (higher[0], min(higher[1], above.end)) if higher is not None else None
+        if higher is None or higher[1] < above.start:
+            return above, above.end
+        return higher[0], above.end
+
+    def _frame(self, above: Part, higher: Part | None) -> Part | None:
+        return higher or (above if self._kinds[id(above)] in _FRAME else None)
+
+    def _local(self, above: Part, higher: Part | None) -> Part | None:
+        return higher or (above if not above.foreign and above.kind not in _WORK else None)
 
 
 def _group(forest: Forest, root: Part, owner: dict[int, Part | None]) -> Group:
@@ -139,15 +163,15 @@ def _same_missing_parent(forest: Forest, groups: list[Group], kinds: dict[int, K
     return [group for group in groups if id(group) not in gone]
 
 
-def _link_siblings(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) -> list[Group]:
+def _link_siblings(forest: Forest, groups: list[Group], kinds: dict[int, Kind], of: _Roots) -> list[Group]:
     """Join agents under one workflow that a handoff, or an open tool span, links."""
     agents = [g for g in groups if g.root is not None and kinds[id(g.root)] is AGENT]
     if len(agents) < 2:
-        return _absorb_frames(forest, groups, kinds)
+        return _absorb_frames(groups, kinds, of)
     agents.sort(key=lambda g: g.root.start if g.root else 0)
     shared: defaultdict[int, list[Group]] = defaultdict(list)
     for group in agents:
-        frame = _frame_above(forest, group.root, kinds)
+        frame = of.frame_of(group.root) if group.root is not None else None
         shared[id(frame) if frame is not None else -id(group)].append(group)
     gone: set[int] = set()
     for siblings in shared.values():
@@ -158,7 +182,7 @@ def _link_siblings(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) 
                 siblings[index] = earlier
                 gone.add(id(later))
         _mark_unclear(list({id(group): group for group in siblings}.values()))
-    return _absorb_frames(forest, [g for g in groups if id(g) not in gone], kinds)
+    return _absorb_frames([g for g in groups if id(g) not in gone], kinds, of)
 
 
 def _mark_unclear(siblings: Sequence[Group]) -> None:
@@ -180,15 +204,6 @@ def mark_if_unclear(forest: Forest, group: Group, agent: Part) -> None:
 
 def _words(part: Part) -> str:
     return part.name or part.span_name
-
-
-def _frame_above(forest: Forest, part: Part | None, kinds: dict[int, Kind]) -> Part | None:
-    """The outermost workflow or chain over an agent."""
-    frame = None
-    for above in forest.above(part) if part is not None else ():
-        if kinds[id(above)] in _FRAME:
-            frame = above
-    return frame
 
 
 def _linked_to(forest: Forest, later: Group, earlier: list[Group]) -> Group | None:
@@ -217,6 +232,8 @@ _SENDING = ("agent_framework",)
 
 def _message_edge(forest: Forest, group: Group, root: Part) -> bool:
     """Whether a span over ``root`` links to a message that was sent beside one of the group's agents."""
+    if not forest.linked:
+        return False
     linked = {span_id for above in forest.above(root) for span_id in above.links}
     if not linked:
         return False
@@ -278,11 +295,11 @@ def _join(earlier: Group, later: Group) -> None:
         earlier.agents.extend(later.agents)
 
 
-def _absorb_frames(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) -> list[Group]:
+def _absorb_frames(groups: list[Group], kinds: dict[int, Kind], of: _Roots) -> list[Group]:
     """Work directly under a workflow that has one run below it belongs to that run."""
     frames = {id(g.root): g for g in groups if g.root is not None and kinds[id(g.root)] is not AGENT}
     gone: set[int] = set()
-    for frame_id, inner in _runs_below(forest, groups, frames).items():
+    for frame_id, inner in _runs_below(groups, frames, of).items():
         frame = frames[frame_id]
         own = [p for p in frame.parts if p.kind in _WORK]
         if len(inner) == 1:
@@ -297,14 +314,14 @@ def _absorb_frames(forest: Forest, groups: list[Group], kinds: dict[int, Kind]) 
     return [g for g in groups if id(g) not in gone]
 
 
-def _runs_below(forest: Forest, groups: list[Group], frames: Mapping[int, Group]) -> dict[int, list[Group]]:
-    """The runs that hang under each of the frames."""
-    held: defaultdict[int, list[Group]] = defaultdict(list)
+def _runs_below(groups: list[Group], frames: Mapping[int, Group], of: _Roots) -> dict[int, list[Group]]:
+    """The runs that hang under each of the frames, each of which is the outermost one where it stands."""
+    held: defaultdict[int, dict[int, Group]] = defaultdict(dict)
     for group in groups:
         if group.root is None or id(group.root) in frames:
             continue
         for root in group.roots:
-            for above in forest.above(root):
-                if id(above) in frames and group not in held[id(above)]:
-                    held[id(above)].append(group)
-    return held
+            frame = of.frame_of(root)
+            if frame is not None and id(frame) in frames:
+                held[id(frame)][id(group)] = group
+    return {frame: list(found.values()) for frame, found in held.items()}

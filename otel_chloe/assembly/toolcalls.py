@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
+from otel_chloe.assembly.belonging import Belonging
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.modelcalls import Asked
 from otel_chloe.assembly.twins import Seen, Twins
 from otel_chloe.names import short_name
-from otel_chloe.part import AGENT, ERROR, MODEL, TOOL, WITHHELD, Part, ToolFacts
+from otel_chloe.part import ERROR, MODEL, WITHHELD, Part, ToolFacts
 from otel_chloe.run import ToolCall
 
 
@@ -17,9 +18,10 @@ def seen_calls(forest: Forest, tools: Iterable[Part], models: Sequence[Part] = (
     """The calls among tool parts, in the order they started, doubled spans folded."""
     ordered = sorted(tools, key=lambda p: (p.start, -p.end))
     calls = _Calls(models, ordered)
+    belonging = Belonging(forest)
     later: list[Part] = []
     for part in ordered:
-        outer = _same_call_above(forest, part)
+        outer = _same_call_above(belonging, part)
         if outer is not None and calls.has(outer):
             calls.fold(part, calls.of(outer))
         elif part.mcp:
@@ -27,7 +29,7 @@ def seen_calls(forest: Forest, tools: Iterable[Part], models: Sequence[Part] = (
         else:
             calls.place(part)
     for part in later:
-        outer = _same_call_above(forest, part)
+        outer = _same_call_above(belonging, part)
         if outer is not None and calls.has(outer):
             calls.fold(part, calls.of(outer))
         else:
@@ -65,14 +67,10 @@ class _Calls:
         self._twins.add(call)
 
 
-def _same_call_above(forest: Forest, part: Part) -> Part | None:
+def _same_call_above(belonging: Belonging, part: Part) -> Part | None:
     """The nearest tool span above with the same name and no agent between."""
-    for above in forest.above(part):
-        if above.kind is AGENT:
-            return None
-        if above.kind is TOOL:
-            return above if above.short_name == part.short_name else None
-    return None
+    above = belonging.call_above(part)
+    return above if above is not None and above.short_name == part.short_name else None
 
 
 def facts_of(call: Seen) -> ToolFacts:
