@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from otel_chloe import gaps
-from otel_chloe.assembly.beside import chain_name
+from otel_chloe.assembly.beside import chain_name, said_agent
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.known import known
 from otel_chloe.assembly.match import match_asked
@@ -224,22 +224,22 @@ class Builder:
     def _sub_runs(self, tool_calls: Sequence[ToolCall]) -> Iterable[Run]:
         """The agents below the run's own, in the order they started, each with the calls made under it."""
         own = {id(a) for a in self.group.agents}
-        names = {a.name for a in self.group.agents}
-        agents = [p for p in self.group.parts if p.kind is AGENT]
-        for part in sorted(agents, key=lambda p: (p.start, -p.end, p.span_id)):
-            if id(part) not in own and part.name not in names:
-                yield self._sub_run(part, tool_calls)
+        names = {a.name or _facts(a).name for a in self.group.agents}
+        for part in sorted(self.group.parts, key=lambda p: (p.start, -p.end, p.span_id)):
+            name = said_agent(part, self.forest.parent(part))
+            if (name or part.kind is AGENT) and id(part) not in own and name not in names:
+                yield self._sub_run(part, name, tool_calls)
 
-    def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
+    def _sub_run(self, agent: Part, name: str | None, tool_calls: Sequence[ToolCall]) -> Run:
         inside = list(self.forest.below(agent))
         below = {id(p) for p in inside}
         facts = agent.reader.agent(agent)
         own = [c for c in self.calls if self._is_own(c.parts[0], agent)]
         found = dict(self.found)
         if self.models and not facts.messages and not any(p.kind in _WORK for p in inside):
-            found.setdefault(gaps.NO_TOOL_DATA, Gap(gaps.NO_TOOL_DATA, f"nothing is below the span of {agent.name}"))
+            found.setdefault(gaps.NO_TOOL_DATA, Gap(gaps.NO_TOOL_DATA, f"nothing is below the span of {name}"))
         sub_run = Run(
-            agent=agent.name,
+            agent=name,
             prompt=facts.prompt or first_prompt(own),
             output=self._output(agent, own),
             tool_calls=tuple(c for c in tool_calls if id(self.made_at.get(id(c))) in below),
