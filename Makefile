@@ -30,7 +30,7 @@ help:
 	@echo 'make format     formats, and mends what can be mended'
 	@echo 'make coverage   the tests, with what they do not reach'
 	@echo 'make bench      the benchmarks; ARGS=NAME picks one'
-	@echo 'make nightly    the tests with 5,000 examples for each property, exits, kills, memory and pauses'
+	@echo 'make nightly    the tests with 5,000 examples for each property, exits, kills, memory, pauses, and all frameworks'
 	@echo 'make clean      removes the environment and all that was built'
 
 # A stamp is newer than pyproject.toml and uv.lock once its packages are installed, so that pip is not asked again.
@@ -65,7 +65,7 @@ test-frameworks: FRAMEWORK ?= $(basename $(notdir $(wildcard tests/frameworks/pi
 test-frameworks: export NEWEST := $(NEWEST)
 test-frameworks: $(STAMPS)/test
 	@for name in $(FRAMEWORK); do PYTHON=$(BIN)/python sh .ci/framework.sh $$name >/dev/null || echo "cannot make $$name" >&2; done
-	FRAMEWORK='$(FRAMEWORK)' $(BIN)/python -m pytest $(ARGS) tests/frameworks/live_frameworks.py
+	FRAMEWORK='$(FRAMEWORK)' $(BIN)/python -m pytest --timeout=600 $(ARGS) tests/frameworks/live_frameworks.py
 
 check: format-check lint types layers
 
@@ -97,7 +97,7 @@ bench: $(STAMPS)/test
 	@for file in benchmarks/$(or $(ARGS),*).py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 nightly: $(STAMPS)/test $(STAMPS)/local-judge
-	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),-rP tests $(wildcard tests/nightly_*.py tests/nightly/nightly_*.py))
+	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),-rP tests $(wildcard tests/nightly_*.py tests/nightly/nightly_*.py) tests/frameworks/live_frameworks.py)
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
