@@ -12,7 +12,7 @@ STAMPS := $(VENV)/.stamps
 .DEFAULT_GOAL := all
 # Two installs at once would spoil one environment (make -j).
 .NOTPARALLEL:
-.PHONY: all help env local-judge collector stack demo test test-frameworks check format-check lint types layers format coverage bench nightly clean
+.PHONY: all help env local-judge collector stack demo test test-frameworks check format-check lint types layers format coverage bench versions nightly clean
 
 all: check test
 
@@ -30,7 +30,9 @@ help:
 	@echo 'make format     formats, and mends what can be mended'
 	@echo 'make coverage   the tests, with what they do not reach'
 	@echo 'make bench      the benchmarks; ARGS=NAME picks one'
-	@echo 'make nightly    the tests with 5,000 examples for each property, exits, kills, memory, pauses, and all frameworks'
+	@echo 'make versions   the tests against the supported versions of the SDK and of Python'
+	@echo 'make nightly    the tests with 5,000 examples for each property, a million hostile inputs, exits, kills, memory'
+	@echo '                and pauses, the real Phoenix, products that set OpenTelemetry up, all frameworks, make versions'
 	@echo 'make clean      removes the environment and all that was built'
 
 # A stamp is newer than pyproject.toml and uv.lock once its packages are installed, so that pip is not asked again.
@@ -96,8 +98,13 @@ coverage: $(STAMPS)/test
 bench: $(STAMPS)/test
 	@for file in benchmarks/$(or $(ARGS),*).py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
+versions:
+	@sh .ci/versions.sh $(ARGS)
+
 nightly: $(STAMPS)/test $(STAMPS)/local-judge
-	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),-rP tests $(wildcard tests/nightly_*.py tests/nightly/nightly_*.py) tests/frameworks/live_frameworks.py)
+	@status=0; \
+	$(BIN)/python -m pytest --hypothesis-profile=nightly --timeout=7200 $(or $(ARGS),-rP tests $(wildcard tests/nightly_*.py tests/nightly/nightly_*.py) tests/frameworks/live_frameworks.py) || status=1; \
+	$(if $(ARGS),,sh .ci/versions.sh || status=1;) exit $$status
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -160,19 +160,32 @@ def snake_keys(mapping: object, known: Sequence[str], what: str) -> dict[str, An
 def unknown_key(key: object, known: Iterable[str]) -> str:
     """What to say of a key that is not known, in the spelling that its writer uses."""
     text = str(key)
-    spelled = list(known) if "_" in text else [camel(name) for name in known]
+    spelled = [_spelled(name, text) for name in known]
     close = nearest(text, spelled)
     if close:
         return f"unknown key {text!r}. Did you mean {close}?"
     return f"unknown key {text!r}. The keys here are {', '.join(spelled)}."
 
 
-def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """The choice that the word most likely stands for, whatever its case, dashes and underscores; None if none does."""
+_SHOWN_IN_CAMEL: Final = frozenset({"must_call", "must_not_call", "at_most_once", "should_not"})
+"""The keys that are in camelCase in the docs, as in the seed systems; all others are in snake_case there."""
+
+
+def _spelled(name: str, text: str) -> str:
+    """A key in the spelling of the text; where one word tells none, in that of the docs."""
+    is_camel = "_" not in text and (text != text.lower() or name in _SHOWN_IN_CAMEL)
+    return camel(name) if is_camel else name
+
+
+def nearest(word: str, choices: Iterable[str], *, likeness: float = 0.6) -> str | None:
+    """The choice that the word most likely stands for, whatever its case, dashes and underscores; None if none does.
+
+    ``likeness`` is how like they must be, from 0 to 1.
+    """
     from difflib import get_close_matches  # only where something is wrong
 
     folded = {_folded(choice): choice for choice in choices}
-    close = get_close_matches(_folded(word), folded, n=1, cutoff=0.6)
+    close = get_close_matches(_folded(word), folded, n=1, cutoff=likeness)
     return folded[close[0]] if close else None
 
 

@@ -139,7 +139,8 @@ class Part:
     ``named`` True where the name is an attribute and not guessed from the span's name, ``foreign`` True for a span of
     another trade (HTTP, messaging, a database), which never delimits a run. ``usual``: a span with nothing but today's
     OTel GenAI attributes. ``facts`` is what the reader has read of it already.
-    ``ended`` is False for a span that is still open: what came of it is not known.
+    ``ended`` is False for a span that is still open: what came of it is not known. ``client``: the span of a request to
+    an agent that may run elsewhere.
     """
 
     kind: Kind
@@ -174,6 +175,7 @@ class Part:
     usual: bool = False
     ended: bool = True
     links: tuple[int, ...] = ()
+    client: bool = False
 
 
 def tell(part: Part, logs: Sequence[LogEvent]) -> None:

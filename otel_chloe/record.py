@@ -46,7 +46,8 @@ FIRST: Final = 7
 SECOND: Final = 8
 """The result, or the output's messages; of a shortened model call how many calls it asked for."""
 THIRD: Final = 9
-"""A tool's call id, or whether a model stopped to have tools called (None: not said)."""
+"""A tool's call id, whether a model stopped to have tools called (None: not said), or whether an agent's span is of a
+request to it."""
 AGENT_OF: Final = 10
 TALK: Final = 11
 """The conversation's id."""

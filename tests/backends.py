@@ -92,7 +92,14 @@ class Program:
 
 @contextmanager
 def running(
-    name: str, argv: list[str], folder: Path, ports: Mapping[str, int], well: str, **variables: str
+    name: str,
+    argv: list[str],
+    folder: Path,
+    ports: Mapping[str, int],
+    well: str,
+    *,
+    within_s: float = 60.0,
+    **variables: str,
 ) -> Iterator[Program]:
     """A program from when ``well`` answers until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +120,7 @@ def running(
         return answers(well)
 
     try:
-        until(is_well, f"{name} is up", within_s=60)
+        until(is_well, f"{name} is up", within_s=within_s)
         yield program
     finally:
         program.end()

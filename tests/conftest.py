@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from otlp_receiver import Receiver
 from sink_backend import Backend
 from small_recordings import simple_run, written
+from waiting_scores import PENDING, SPAN, TRACE, evaluation
 
 # Where tests are started in a shell's background, Ctrl-C is ignored, and programs that they start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -55,6 +57,20 @@ def rules_file(tmp_path: Path) -> Callable[..., Path]:
 def recording(tmp_path: Path) -> str:
     """The path of a recording of one run, with two calls."""
     return written(tmp_path / "spans.jsonl", *simple_run(1, tools=("check_site", "restart_site")))
+
+
+@pytest.fixture
+def waiting_recording(tmp_path: Path) -> str:
+    """The path of a recording of one score that waits for a person."""
+    return written(tmp_path / "waiting.jsonl", evaluation("helpful", TRACE, SPAN, **PENDING))
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An OTLP receiver on loopback."""
+    made = Receiver()
+    yield made
+    made.close()
 
 
 @pytest.fixture

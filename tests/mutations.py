@@ -61,12 +61,21 @@ def says_what(key: str) -> bool:
     return key in IDENTITY or key.endswith((".role", ".name", ".id", ".tool_call_id", "finish_reason"))
 
 
+def is_words(key: str) -> bool:
+    """Whether an attribute is what somebody said, whatever it looks like."""
+    return key.endswith((".content", ".text"))
+
+
+def _said_by(pair: Raw | None) -> list[str]:
+    return [pair["value"]["stringValue"]] if pair is not None and is_words(pair["key"]) else []
+
+
 def is_structure(value: str) -> bool:
     if value[:1] not in "{[" or not value:
         return False
     try:
         json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -110,13 +119,14 @@ def limited(rng: random.Random, case: Case) -> Effect:
 
 
 def evicted(rng: random.Random, case: Case) -> Effect:
-    """The count limit evicts the oldest attributes."""
+    """The count limit evicts the oldest attributes. A tool whose name was one of them has its span's."""
+    names = [span["name"] for span in case.raw()]
     for span in rng.sample(case.raw(), rng.randint(1, len(case.spans))):
         pairs = span.get("attributes", [])
         gone = rng.randint(0, len(pairs))
         span["attributes"] = pairs[gone:]
         span["droppedAttributesCount"] = gone
-    return Effect("evicted", whole=False)
+    return Effect("evicted", whole=False, said=names)
 
 
 def as_repr(rng: random.Random, case: Case) -> Effect:
@@ -124,7 +134,7 @@ def as_repr(rng: random.Random, case: Case) -> Effect:
     pair = chosen(rng, case, structured=True)
     if pair is not None:
         pair["value"]["stringValue"] = repr(json.loads(pair["value"]["stringValue"]))
-    return Effect("repr", said=[ANYTHING])
+    return Effect("repr", said=[ANYTHING, *_said_by(pair)])
 
 
 def encoded_twice(rng: random.Random, case: Case) -> Effect:
@@ -132,7 +142,7 @@ def encoded_twice(rng: random.Random, case: Case) -> Effect:
     pair = chosen(rng, case, structured=True)
     if pair is not None:
         pair["value"]["stringValue"] = json.dumps(pair["value"]["stringValue"])
-    return Effect("encoded twice", said=[ANYTHING])
+    return Effect("encoded twice", said=[ANYTHING, *_said_by(pair)])
 
 
 def redacted(rng: random.Random, case: Case) -> Effect:
@@ -175,7 +185,7 @@ def of_another_type(rng: random.Random, case: Case) -> Effect:
     pair = chosen(rng, case, content=content)
     if pair is not None:
         pair["value"] = rng.choice(ODD)
-    return Effect("another type", whole=content, said=[ANYTHING, "9" * 30, *texts])
+    return Effect("another type", whole=content, said=[ANYTHING, "9" * 30, "odd", *texts])
 
 
 def of_another_type_inside(rng: random.Random, case: Case) -> Effect:
@@ -191,7 +201,7 @@ def of_another_type_inside(rng: random.Random, case: Case) -> Effect:
         odd = rng.choice((5, None, True, [], {}, [[]], [5], {"odd": 1}, 0.5))
         effect.said += [odd, str(odd), json.dumps(odd)]
         holder[key] = odd
-        effect.said.append(value)
+        effect.said += [value, json.dumps(value)] if is_words(pair["key"]) else [value]
         pair["value"]["stringValue"] = json.dumps(value)
     return effect
 
@@ -216,7 +226,7 @@ def deep(rng: random.Random, case: Case) -> Effect:
             (text, f'[{{"role": "user", "parts": {text}}}]', f'{{"messages": {text}}}', f'{{"kwargs": {text}}}')
         )
         pair["value"]["stringValue"] = held
-    return Effect("deep", said=[ANYTHING])
+    return Effect("deep", said=[ANYTHING, *_said_by(pair)])
 
 
 ANYTHING: Final = object()
@@ -255,7 +265,7 @@ def skewed(rng: random.Random, case: Case) -> Effect:
             for key in ("startTimeUnixNano", "endTimeUnixNano"):
                 span[key] = str(int(span[key]) + shift)
     top["flags"] = 0x301
-    return Effect("skewed", whole=False)
+    return Effect("skewed", whole=False, lies=True)
 
 
 def odd_times(rng: random.Random, case: Case) -> Effect:
@@ -321,7 +331,7 @@ def renamed(rng: random.Random, case: Case) -> Effect:
     else:
         span[where] = odd
     case.spans[at] = resource, scope, span
-    return Effect("renamed", whole=False, said=[ANYTHING])
+    return Effect("renamed", whole=False, said=[ANYTHING, "", "x" * 5_000, "\ufffd", "\ud800"])
 
 
 Mutation: TypeAlias = "Callable[[random.Random, Case], Effect]"

@@ -36,6 +36,7 @@ RULES = {
     }
 }
 MET = json.dumps({"checks": [{"id": 1, "expectation": "says that it is mended", "why": "it does", "met": True}]})
+REST = "rest"
 TOOLS = {
     "good": ("check_site", "restart_site"),
     "bad": ("check_site", "restart_site", "restart_site"),
@@ -82,6 +83,10 @@ class Agent:
         self._process.stdin.flush()
         return self._process.stdout.readline().strip()
 
+    def rest(self) -> None:
+        """Waits until all of its runs are scored."""
+        assert self.run(REST) == "True"
+
 
 def said(role: str, text: str) -> str:
     return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
@@ -117,10 +122,11 @@ def main(endpoint: str) -> None:
     loggers = LoggerProvider(resource=resource)
     loggers.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter(f"{endpoint}/v1/logs")))
     _logs.set_logger_provider(loggers)
-    otel_chloe.attach(RULES, settings={"settle_s": 0.1}, complete=lambda *_: MET)
+    attachment = otel_chloe.attach(RULES, settings={"settle_s": 0.1}, complete=lambda *_: MET)
     tracer = tracers.get_tracer("shop")
     for line in sys.stdin:
-        print(run(tracer, TOOLS[line.strip()]), flush=True)
+        word = line.strip()
+        print(attachment.flush(600) if word == REST else run(tracer, TOOLS[word]), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from own_provider import Setup
 
-from otel_chloe import Attachment, ConfigError, ScoringSpanProcessor, attach
+from otel_chloe import Attachment, ConfigError, Scorer, ScoringSpanProcessor, attach
 from otel_chloe.attachment.exporting import checked_url
 from otel_chloe.config import load_rules
 
@@ -63,6 +63,19 @@ class TestAttach:
             "execute_tool check_site",
             "invoke_agent site_doctor",
         ]
+
+    @pytest.mark.parametrize(
+        ("given", "is_told"),
+        [({}, True), ({"rules": {}}, False), ({"scorers": [Scorer.code(len, name="n")]}, False)],
+        ids=["nothing", "no rules on purpose", "scorers"],
+    )
+    def test_by_nothing_is_told_once(self, setup, caplog, monkeypatch, given, is_told):
+        monkeypatch.delenv("OTEL_CHLOE_RULES", raising=False)
+        for _ in range(2):
+            attach(provider=setup.provider, **given)
+
+        told = [record.getMessage() for record in caplog.records if "no rules and no scorers" in record.getMessage()]
+        assert len(told) == is_told
 
     def test_takes_the_rules_of_the_variable(self, setup, rules_file, monkeypatch):
         monkeypatch.setenv("OTEL_CHLOE_RULES", str(rules_file(json.dumps(RULES))))

@@ -70,6 +70,7 @@ class TestAnAttachment:
         assert about(found, "spans") == [("ok", "SimpleSpanProcessor -> InMemorySpanExporter")]
         assert about(found, "rules") == [("ok", "rules of the program: agents site_doctor")]
         assert about(found, "runs") == [("ok", "3 scored so far, of site_doctor")]
+        assert about(found, "tools") == [("ok", "check_site, delete_site, restart_site")]
         assert about(found, "never seen") == []
         assert about(found, "errors") == [("ok", "none")]
 
@@ -102,6 +103,13 @@ class TestAnAttachment:
             ("warn", "tool delete_sites (mustNotCall of site_docter); the nearest that is: delete_site"),
         ]
 
+    def test_a_forbidden_tool_that_none_calls_is_well(self, clear):
+        rules = {"agents": {"site_doctor": {"calls": {"mustNotCall": ["drop_database"]}}}}
+
+        assert about(examined(rules, run=["check_site"]), "never seen") == [
+            ("note", "tool drop_database (mustNotCall of site_doctor)")
+        ]
+
     @pytest.mark.parametrize(
         ("sampler", "said"),
         [
@@ -119,9 +127,10 @@ class TestAnAttachment:
     def test_without_rules_exporter_and_name(self, clear):
         found = examined({}, exporter=False, resource={"a": "b"})
 
-        assert about(found, "rules") == [("warn", "none: runs are counted, and nothing is scored")]
+        assert about(found, "rules") == [("wrong", "none: runs are counted, and nothing is scored")]
+        assert found.first.about == "rules"
         assert about(found, "spans") == [("warn", "no exporter of spans was found")]
-        assert about(found, "service") == [("warn", "it has no name")]
+        assert [level for level, said in about(found, "service") if "OTEL_SERVICE_NAME" in said] == ["note"]
 
     def test_that_somebody_took_out(self, clear):
         provider = TracerProvider(shutdown_on_exit=False)

@@ -281,6 +281,15 @@ def test_the_judges_own_process_is_asked_again_where_that_can_help(answers, aske
     assert getattr(found, "error", None) == error
 
 
+@pytest.mark.parametrize(("met", "passed"), [(79, False), (80, True)])
+def test_it_passes_from_four_lines_of_five(met, passed):
+    """chloe-eval-02: the case passes where calls is 1 and expectations 0.8 or more."""
+    lines = [f"line {number}" for number in range(100)]
+    mark, _ = ask([checks(*[True] * met, *[False] * (100 - met))], {"should": lines})
+
+    assert (mark.score, mark.passed) == (met / 100, passed)
+
+
 class Awkward:
     def __repr__(self):
         raise RuntimeError("no")

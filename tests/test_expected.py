@@ -138,5 +138,5 @@ def test_nearest_ignores_case_and_dashes() -> None:
     """And gives nothing where nothing is near."""
     assert nearest("Max-Spans", ["max_spans", "max_bytes"]) == "max_spans"
     assert nearest("colour", ["max_spans"]) is None
-    assert unknown_key("maxspan", ["max_spans"]) == "unknown key 'maxspan'. Did you mean maxSpans?"
+    assert unknown_key("maxspan", ["max_spans"]) == "unknown key 'maxspan'. Did you mean max_spans?"
     assert camel("usd_per_hour") == "usdPerHour"

@@ -279,6 +279,21 @@ class TestTheInstrumentor:
         assert said in caplog.text
         assert ChloeInstrumentor.attachment is None
 
+    @pytest.mark.parametrize(
+        ("name", "value", "said"),
+        [
+            ("OTEL_CHLOE_RULE", "rules.yaml", "there is no variable OTEL_CHLOE_RULE, so it says nothing. Did you mean"),
+            ("OTEL_CHLOE_DISABLED", "yes", "OTEL_CHLOE_DISABLED: 'yes' is neither true nor false"),
+        ],
+    )
+    def test_tells_of_a_variable_that_says_nothing(self, name, value, said, caplog, monkeypatch):
+        monkeypatch.delenv("OTEL_CHLOE_RULES", raising=False)
+        monkeypatch.setenv(name, value)
+        ChloeInstrumentor().instrument()
+
+        assert said in caplog.text
+        assert ChloeInstrumentor.attachment is None
+
     def test_can_be_asked_to_go_without_having_come(self):
         ChloeInstrumentor().uninstrument()
 

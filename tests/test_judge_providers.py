@@ -8,11 +8,14 @@ import time
 from email.utils import formatdate
 
 import pytest
-from judge_child import ask, refused
+from judge_child import ask, refused, run
 from judge_standins import PROVIDERS, SECRET, Answer, StandIn, anthropic, bedrock, gemini, openai, settings
 
+from otel_chloe import Run, Scorer
 from otel_chloe.judge.ask import Reply
 from otel_chloe.judge.child import ChildJudge
+from otel_chloe.judge.scorer import judge_outcomes
+from otel_chloe.kit import context_of
 
 VERDICT = '{"met": true}'
 SCHEMA = {
@@ -55,6 +58,26 @@ def judge(standin, tmp_path_factory):
 @pytest.fixture(params=PROVIDERS)
 def provider(request):
     return PROVIDERS[request.param]
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [("claude-haiku-4-5", "/anthropic/v1/messages"), ("gpt-4o-mini", "/openai/chat/completions")],
+)
+def test_a_models_own_name_is_enough_and_its_provider_chooses_the_temperature(judge, standin, model, path):
+    """tr-judge-14: 512 tokens are the original's most, 8,000 are ours. Neither sends a temperature."""
+    standin.says(Answer((anthropic if model.startswith("claude") else openai)("1.0")))
+    scorer = Scorer.llm_judge(name="concrete", model=model, rubric="Reply 1.0 if it is concrete, else 0.0.")
+    [mark] = run(
+        judge_outcomes(
+            scorer, context_of(Run(output="22 C")), judge=judge, nonce="0123456789abcdef", clock=time.monotonic
+        )
+    )
+
+    assert mark.score == 1.0
+    (request,) = standin.requests
+    assert (request.path.partition("?")[0], request.body["max_tokens"]) == (path, 8_000)
+    assert "temperature" not in request.body
 
 
 class TestEveryProvider:

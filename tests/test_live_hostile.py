@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from agent_script import run_script
-from own_scorers import Gate, Scored, is_up, states
+from own_scorers import Gate, Scored, is_up, states, until
 
 from otel_chloe import Score, Scorer
+from otel_chloe.testing import ScriptedJudge
 
 
 def named(name: str, function: Any) -> Any:
@@ -35,6 +36,27 @@ def test_a_scorer_that_hangs_keeps_no_other_from_being_asked():
             assert states([outcome for _, outcome in app.told]) == [("looked_up", "scored")] * 12
             gate.let_go()
             assert app.marked("hangs", chloe__state="scored") == 12
+
+
+def test_a_judges_function_that_hangs_keeps_no_other_judge_waiting():
+    with Gate() as gate:
+
+        @Scorer.llm_judge(name="hangs", model="m", rubric="Is it?", complete=ScriptedJudge("1"))
+        def hangs(output):
+            gate.wait()
+            return {}
+
+        with Scored(
+            hangs, Scorer.llm_judge(name="asks", model="m", rubric="Is it?", complete=ScriptedJudge("1"))
+        ) as app:
+            app.run("check_site")
+            assert not app.processor.force_flush(100)  # hands the run over
+            gate.wait_for()
+            until(lambda: app.told)
+
+            assert states([outcome for _, outcome in app.told]) == [("asks", "scored")]
+            gate.let_go()
+            assert app.marked("hangs", chloe__state="scored") == 1
 
 
 def test_a_flush_that_waited_for_a_scorer_has_its_marks():

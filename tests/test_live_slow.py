@@ -7,7 +7,7 @@ from own_scorers import Scored
 
 def stand_still() -> None:
     """Holds the interpreter for longer than a scorer may take, as a garbage collection does: nothing else runs."""
-    sum(range(3_000_000))
+    sum(range(500_000))
 
 
 def test_a_process_that_stands_still_once_makes_no_scorer_slow():

@@ -7,52 +7,18 @@ import io
 import json
 
 import pytest
-from otlp_receiver import Receiver, said
-from small_recordings import SECOND, START, written
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData, ResourceLogs, ScopeLogs
+from otlp_receiver import said
+from small_recordings import START, written
+from waiting_scores import PENDING, SPAN, TRACE, evaluation
 
 from otel_chloe.cli import main
 
-TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-RUN = {"trace_id": TRACE, "span_id": SPAN, "name": "helpful"}
-ONE = ["resolve", "--trace-id", TRACE, "--span-id", SPAN, "--name", "helpful"]
-
-
-@pytest.fixture
-def receiver():
-    receiver = Receiver()
-    yield receiver
-    receiver.close()
-
-
-def evaluation(name, trace, parent, *, number=9, at=0.0, state="pending", **attributes):
-    """One request with an evaluation span as ours are."""
-    told = {"gen_ai.evaluation.name": name, "chloe.state": state, "gen_ai.agent.name": "doctor", **attributes}
-    pairs = [
-        {"key": key, "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}}
-        for key, value in told.items()
-    ]
-    nanos = str(START + int(at * SECOND))
-    span = {
-        "traceId": trace, "spanId": f"{number:016x}", "parentSpanId": parent, "name": f"evaluation {name}", "kind": 1,
-        "startTimeUnixNano": nanos, "endTimeUnixNano": nanos, "attributes": pairs,
-    }  # fmt: skip
-    return json.dumps({"resourceSpans": [{"scopeSpans": [{"scope": {"name": "otel_chloe"}, "spans": [span]}]}]})
-
-
-PENDING = {
-    "chloe.mark.id": "1" * 32, "chloe.mark.revision": 0, "chloe.scorer.key": "is_helpful",
-    "chloe.scorer.version": "abc", "gen_ai.evaluation.explanation": "a person reads it on Friday",
-}  # fmt: skip
-
-
-@pytest.fixture
-def recording(tmp_path):
-    return written(tmp_path / "spans.jsonl", evaluation("helpful", TRACE, SPAN, **PENDING))
-
 
 class TestPending:
-    def test_says_what_waits_and_for_what(self, recording, capsys):
-        assert main(["pending", recording]) == 0
+    def test_says_what_waits_and_for_what(self, waiting_recording, capsys):
+        assert main(["pending", waiting_recording]) == 0
         assert capsys.readouterr().out == (
             f"helpful  doctor  trace {TRACE}  span {SPAN}  a person reads it on Friday\n"
         )
@@ -67,15 +33,15 @@ class TestPending:
         ],
     )
     @pytest.mark.parametrize("first", [True, False])
-    def test_a_later_mark_resolves_it(self, tmp_path, recording, capsys, later, waits, first):
+    def test_a_later_mark_resolves_it(self, tmp_path, waiting_recording, capsys, later, waits, first):
         other = written(tmp_path / "other.jsonl", evaluation("helpful", TRACE, SPAN, number=10, **later))
 
-        assert main(["pending", *((other, recording) if first else (recording, other))]) == 0
+        assert main(["pending", *((other, waiting_recording) if first else (waiting_recording, other))]) == 0
         assert len(capsys.readouterr().out.splitlines()) == waits
 
     @pytest.mark.parametrize("form", ["json", "csv"])
-    def test_what_it_prints_is_what_resolve_takes(self, recording, receiver, tmp_path, capsys, form):
-        main(["pending", recording, "--format", form])
+    def test_what_it_prints_is_what_resolve_takes(self, waiting_recording, receiver, tmp_path, capsys, form):
+        main(["pending", waiting_recording, "--format", form])
         printed = capsys.readouterr().out
         path = tmp_path / f"scores.{form}"
         if form == "json":
@@ -93,7 +59,7 @@ class TestPending:
         assert told["gen_ai.evaluation.score.value"] == 0.25
         assert told["gen_ai.evaluation.explanation"] == "Late."
 
-    def test_events_tell_too(self, tmp_path, recording, capsys):
+    def test_events_tell_too(self, tmp_path, waiting_recording, capsys):
         (span,) = json.loads(evaluation("kind", TRACE, SPAN, **PENDING))["resourceSpans"][0]["scopeSpans"][0]["spans"]
         record = {
             "timeUnixNano": span["endTimeUnixNano"], "traceId": TRACE, "spanId": SPAN,
@@ -105,11 +71,31 @@ class TestPending:
 
         assert main(["pending", logs]) == 0
         assert capsys.readouterr().out == f"kind  doctor  trace {TRACE}  span {SPAN}  a person reads it on Friday\n"
-        assert main(["pending", logs, recording]) == 0
+        assert main(["pending", logs, waiting_recording]) == 0
         assert len(capsys.readouterr().out.splitlines()) == 2
 
-    def test_a_recording_that_cannot_be_read_is_2(self, recording, tmp_path, capsys):
-        assert main(["pending", recording, str(tmp_path / "nothing.jsonl")]) == 2
+    def test_events_in_protobuf_tell_as_well(self, tmp_path, capsys):
+        def said(key, **value):
+            return KeyValue(key=key, value=AnyValue(**value))
+
+        record = LogRecord(trace_id=bytes.fromhex(TRACE), span_id=bytes.fromhex(SPAN), time_unix_nano=START)
+        record.attributes.extend(
+            [
+                said("gen_ai.evaluation.name", string_value="kind"),
+                said("chloe.state", string_value="pending"),
+                said("chloe.mark.revision", int_value=0),
+            ]
+        )
+        scoped = ScopeLogs(scope=InstrumentationScope(name="otel_chloe"), log_records=[record])
+        body = LogsData(resource_logs=[ResourceLogs(scope_logs=[scoped])]).SerializeToString()
+        path = tmp_path / "logs.pb"
+        path.write_bytes(len(body).to_bytes(4, "big") + body)
+
+        assert main(["pending", str(path)]) == 0
+        assert capsys.readouterr().out == f"kind  -  trace {TRACE}  span {SPAN}\n"
+
+    def test_a_recording_that_cannot_be_read_is_2(self, waiting_recording, tmp_path, capsys):
+        assert main(["pending", waiting_recording, str(tmp_path / "nothing.jsonl")]) == 2
         assert len(capsys.readouterr().out.splitlines()) == 1
 
     def test_nothing_waits(self, tmp_path, capsys):

@@ -86,7 +86,9 @@ def test_a_span_that_ends_while_its_own_thread_holds_its_attributes_ends_without
             signal.raise_signal(signal.SIGUSR1)
         assert app.processor.force_flush(20_000)
         stats = app.processor.stats()
-        say(span.end_time is not None, *app.marked(), stats["runs"], stats["errors"], stats["span_busy"])
+        again = isinstance(span._attributes._lock, type(threading.RLock()))
+        say(again, span.end_time is not None, *app.marked(), stats["runs"], stats["errors"], stats.get("span_busy"))
     """)
 
-    assert said == ["True None 1 0 1"]
+    # Up to 1.38 the SDK's lock lets its own thread in again.
+    assert said in (["False True None 1 0 1"], ["True True True 1 0 None"])

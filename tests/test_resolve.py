@@ -7,50 +7,14 @@ import json
 import pytest
 from agent_app import App
 from opentelemetry import _logs, trace
-from otlp_receiver import Receiver, said
-from small_recordings import SECOND, START, written
+from otlp_receiver import said
+from small_recordings import START
+from waiting_scores import ONE, RUN, SPAN, TRACE
 
 from otel_chloe import ConfigError, DeferredScore, SendError, resolve
 from otel_chloe.attachment import resolving
 from otel_chloe.cli import main
 from otel_chloe.scorers import mark_id
-
-TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-RUN = {"trace_id": TRACE, "span_id": SPAN, "name": "helpful"}
-ONE = ["resolve", "--trace-id", TRACE, "--span-id", SPAN, "--name", "helpful"]
-
-
-@pytest.fixture
-def receiver():
-    receiver = Receiver()
-    yield receiver
-    receiver.close()
-
-
-def evaluation(name, trace, parent, *, number=9, at=0.0, state="pending", **attributes):
-    """One request with an evaluation span as ours are."""
-    told = {"gen_ai.evaluation.name": name, "chloe.state": state, "gen_ai.agent.name": "doctor", **attributes}
-    pairs = [
-        {"key": key, "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}}
-        for key, value in told.items()
-    ]
-    nanos = str(START + int(at * SECOND))
-    span = {
-        "traceId": trace, "spanId": f"{number:016x}", "parentSpanId": parent, "name": f"evaluation {name}", "kind": 1,
-        "startTimeUnixNano": nanos, "endTimeUnixNano": nanos, "attributes": pairs,
-    }  # fmt: skip
-    return json.dumps({"resourceSpans": [{"scopeSpans": [{"scope": {"name": "otel_chloe"}, "spans": [span]}]}]})
-
-
-PENDING = {
-    "chloe.mark.id": "1" * 32, "chloe.mark.revision": 0, "chloe.scorer.key": "is_helpful",
-    "chloe.scorer.version": "abc", "gen_ai.evaluation.explanation": "a person reads it on Friday",
-}  # fmt: skip
-
-
-@pytest.fixture
-def recording(tmp_path):
-    return written(tmp_path / "spans.jsonl", evaluation("helpful", TRACE, SPAN, **PENDING))
 
 
 class TestInPython:
@@ -143,8 +107,10 @@ class TestInPython:
 
 
 class TestTheCommand:
-    def test_one_score_by_what_a_recording_says_of_it(self, receiver, recording, capsys):
-        code = main([*ONE, "--score", "0.8", "--reason", "Kind.", "--recording", recording, "--otlp", receiver.url])
+    def test_one_score_by_what_a_recording_says_of_it(self, receiver, waiting_recording, capsys):
+        code = main(
+            [*ONE, "--score", "0.8", "--reason", "Kind.", "--recording", waiting_recording, "--otlp", receiver.url]
+        )
 
         told = said(receiver.spans[0].attributes)
         assert code == 0
@@ -154,8 +120,8 @@ class TestTheCommand:
         assert told["gen_ai.agent.name"] == "doctor"
         assert receiver.spans[0].end_time_unix_nano == START
 
-    def test_a_recording_in_which_nothing_waits(self, receiver, recording, capsys):
-        code = main([*ONE[:-1], "other", "--score", "yes", "--recording", recording, "--otlp", receiver.url])
+    def test_a_recording_in_which_nothing_waits(self, receiver, waiting_recording, capsys):
+        code = main([*ONE[:-1], "other", "--score", "yes", "--recording", waiting_recording, "--otlp", receiver.url])
 
         assert code == 0
         assert "nothing waits for other there" in capsys.readouterr().err
@@ -263,7 +229,7 @@ class TestMany:
         [
             ("trace_id,span_id,name\n", "scores.csv:1: no column score. Write a first line such as"),
             (f"{ROWS}{TRACE},{SPAN},x,1,,,more\n", "scores.csv:6: more cells than columns"),
-            (f'{ROWS}{TRACE},{SPAN},x,1,"open', "scores.csv:5: not CSV: "),
+            (f'{ROWS}{TRACE},{SPAN},x,1,"open', "scores.csv:6: not CSV: "),
             (ROWS.replace("agent", "revision").replace("doctor", "x"), "revision: 'x' is no whole number from 0."),
         ],
     )

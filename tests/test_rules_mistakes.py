@@ -31,6 +31,36 @@ MISTAKES = [
         id="unknown key with none near",
     ),
     pytest.param(
+        "support:\n  calls: {mustCall: [x]}",
+        "1:1: support: unknown key 'support'. It is an agent's: write it below agents.",
+        id="an agent at the top",
+    ),
+    pytest.param(
+        "calls: {mustCall: [x]}",
+        "1:1: calls: unknown key 'calls'. It belongs below an agent's name.",
+        id="rules of no agent",
+    ),
+    pytest.param(
+        "agents: {a: {mustCall: [x]}}",
+        "1:14: agents.a.mustCall: unknown key 'mustCall'. It belongs in an agent's calls.",
+        id="tools of an agent without calls",
+    ),
+    pytest.param(
+        "agents: {a: {calls: {severity: page}}}",
+        "1:22: agents.a.calls.severity: unknown key 'severity'. It belongs below an agent's name.",
+        id="a key one level too deep",
+    ),
+    pytest.param(
+        "agents: {a: {model: m}}",
+        "1:14: agents.a.model: unknown key 'model'. It belongs in judge or in an agent's expectations.",
+        id="a key that belongs in two places",
+    ),
+    pytest.param(
+        "settings: {settle: 1}",
+        "1:12: settings.settle: unknown key 'settle'. Did you mean settle_s?",
+        id="a setting in one word",
+    ),
+    pytest.param(
         "settings: {max_span: 1}",
         "1:12: settings.max_span: unknown key 'max_span'. Did you mean max_spans?",
         id="unknown setting",
@@ -221,7 +251,7 @@ class TestUnreadable:
     @pytest.mark.parametrize(
         ("name", "content", "message"),
         [
-            ("missing.yaml", None, "there is no such file. Write the path of a rules file in YAML or JSON."),
+            ("missing.yaml", None, "there is no such file in "),
             ("empty.yaml", b" \n", "the file is empty. Write agents:, and the rules of each below it."),
             ("comments.yaml", b"# agents:\n", "there is nothing but comments. Write agents:,"),
             ("zero.yaml", b"a: \0", "not YAML: unacceptable character #x0000"),
@@ -244,6 +274,25 @@ class TestUnreadable:
             load_rules(path)
 
         assert str(error.value).startswith(f"{path}: {message}")
+
+    def test_a_file_that_is_named_almost_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A path is told with the folder in which it was looked for, and a file of that folder that may be meant."""
+        (tmp_path / "rules.yaml").write_text("agents: {}\n")
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(ConfigError) as error:
+            load_rules("rules.yml")
+
+        assert str(error.value) == f"rules.yml: there is no such file in {tmp_path}. Did you mean rules.yaml?"
+
+    def test_a_file_in_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
+        """The folder is what to mend."""
+        with pytest.raises(ConfigError) as error:
+            load_rules(tmp_path / "confg" / "rules.yaml")
+
+        assert str(error.value) == (
+            f"{tmp_path / 'confg' / 'rules.yaml'}: there is no folder {tmp_path / 'confg'}. "
+            "Write the path of a rules file in YAML or JSON."
+        )
 
     def test_a_directory(self, tmp_path: Path) -> None:
         """It is there, but it is no file."""

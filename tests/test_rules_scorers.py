@@ -33,6 +33,15 @@ class Groups:
     def short(output, limit):
         return len(output) <= limit
 
+    def grouped(self, output):
+        return True
+
+class Raises:
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+raises = Raises()
+
 def judge_of(question, model="m"):
     return Scorer.llm_judge(name="judged", model=model, rubric=question, complete=lambda model, messages: "1")
 
@@ -165,6 +174,15 @@ class TestWhatTheyAreGiven:
         assert version(1) == version(1) != version(2)
 
 
+SPEECHLESS = """\
+class Speechless(Exception):
+    def __str__(self):
+        raise ValueError
+
+raise Speechless
+"""
+
+
 @pytest.mark.parametrize(
     ("scorers", "said"),
     [
@@ -174,6 +192,10 @@ class TestWhatTheyAreGiven:
         ("- broken:x", "importing broken raised ZeroDivisionError: division by zero (DIR/broken.py:2)"),
         ("- wants:x", "importing wants raised ModuleNotFoundError: No module named 'no_such_package' (DIR/wants.py:1)"),
         ("- unwritten:x", "importing unwritten raised SyntaxError: "),
+        ("- speechless:x", "importing speechless raised Speechless (DIR/speechless.py:5)"),
+        ("- MOD:raises", "4:9: agents.a.scorers[0]: looking at MOD:raises raised RuntimeError: func (DIR/"),
+        ("- MOD:raises.x", "4:9: agents.a.scorers[0]: looking at MOD:raises.x raised RuntimeError: x (DIR/"),
+        ("- MOD:Groups.grouped", "grouped is a method of a class. Name an object's: my_object.grouped."),
         ("- MOD:number", "4:9: agents.a.scorers[0]: 3 is no scorer."),
         ("- MOD:Groups", "4:9: agents.a.scorers[0]: Groups is a class, not a scorer."),
         ("- ':x'", "4:9: agents.a.scorers[0]: ':x' is no module:name."),
@@ -202,6 +224,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, module, scorers, said):
     (tmp_path / "broken.py").write_text("x = 1\nx / 0\n")
     (tmp_path / "wants.py").write_text("import no_such_package\n")
     (tmp_path / "unwritten.py").write_text("def\n")
+    (tmp_path / "speechless.py").write_text(SPEECHLESS)
 
     found = mistake(tmp_path, f"      {scorers.replace('MOD', module)}")
 

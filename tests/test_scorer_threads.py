@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import warnings
 
 import pytest
 from own_scorers import Gate, until
@@ -198,6 +200,21 @@ def test_who_waits_for_what_is_open_does_not_come_before_the_outcomes_were_told(
         telling.let_go()
         assert threads.wait(20)
         assert told == [[MARK]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_child_that_comes_back_ends_and_nobody_need_have_told_of_the_fork(threads):
+    def forks() -> list[Outcome]:
+        if (pid := os.fork()) == 0:
+            return []
+        return [MARK] if os.waitpid(pid, 0)[1] == 0 else []
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside other threads
+        job = offered(threads, forks)
+        assert job.wait(20)
+
+    assert job.outcomes == [MARK]
 
 
 def test_what_is_done_with_the_outcomes_takes_none_of_the_scorers_time(threads, clock):

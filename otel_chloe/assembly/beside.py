@@ -1,10 +1,10 @@
-"""Agents that are not what they seem: whose work stands beside their span, or whose span is a chain."""
+"""Agents whose work stands beside them: an instrumentation may end up with an agent span and its work as siblings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from otel_chloe.part import AGENT, CHAIN, TOOL, WORKFLOW, Part
+from otel_chloe.part import AGENT, CHAIN, WORKFLOW, Part
 
 
 def chain_name(chain: Part) -> str | None:
@@ -26,11 +26,3 @@ def work_beside(agent: Part, siblings: Sequence[Part]) -> Part | None:
 
 def _ran_in(part: Part, agent: Part) -> bool:
     return part.ended and agent.start <= part.start and part.end <= agent.end
-
-
-def said_agent(part: Part, parent: Part | None) -> str | None:
-    """The agent that a span is of. A chain is one's where a tool started it, and it says so itself."""
-    if part.kind is AGENT:
-        return part.name
-    started = part.kind in (CHAIN, WORKFLOW) and parent is not None and parent.kind is TOOL
-    return part.reader.agent(part).name if started else None

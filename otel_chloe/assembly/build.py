@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from otel_chloe import gaps
-from otel_chloe.assembly.beside import chain_name, said_agent
+from otel_chloe.assembly.beside import chain_name
+from otel_chloe.assembly.far import ran_elsewhere
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.known import known
 from otel_chloe.assembly.match import match_asked
@@ -21,6 +22,7 @@ from otel_chloe.assembly.modelcalls import (
     stopped_to_ask,
 )
 from otel_chloe.assembly.runs import Group
+from otel_chloe.assembly.subs import sub_agents
 from otel_chloe.assembly.toolcalls import message_call, models_of, seen_calls, tool_call
 from otel_chloe.assembly.twins import Seen
 from otel_chloe.inside import Inside
@@ -223,12 +225,9 @@ class Builder:
 
     def _sub_runs(self, tool_calls: Sequence[ToolCall]) -> Iterable[Run]:
         """The agents below the run's own, in the order they started, each with the calls made under it."""
-        own = {id(a) for a in self.group.agents}
         names = {a.name or _facts(a).name for a in self.group.agents}
-        for part in sorted(self.group.parts, key=lambda p: (p.start, -p.end, p.span_id)):
-            name = said_agent(part, self.forest.parent(part))
-            if (name or part.kind is AGENT) and id(part) not in own and name not in names:
-                yield self._sub_run(part, name, tool_calls)
+        for part, name in sub_agents(self.forest, self.group, names):
+            yield self._sub_run(part, name, tool_calls)
 
     def _sub_run(self, agent: Part, name: str | None, tool_calls: Sequence[ToolCall]) -> Run:
         inside = list(self.forest.below(agent))
@@ -266,6 +265,9 @@ class Builder:
             self.gap(gaps.ROOT_MISSING if self.group.root is None else gaps.CUT_SHORT)
         if not calls and self._says_nothing_of_tools():
             self.gap(gaps.NO_TOOL_DATA)
+        far = ran_elsewhere(self.forest, self.group.parts, self.models)
+        if far is not None:
+            self.gap(gaps.NO_TOOL_DATA, f"{far.name or far.span_name} ran elsewhere, and nothing is below its span")
         if self.group.bare:
             self.gap(gaps.BARE_MODEL_CALL)
         if self.group.unseen:

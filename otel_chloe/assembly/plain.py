@@ -36,7 +36,7 @@ def plain_run(parts: Sequence[Part]) -> Run | None:
         if part is not root and (part.parent_id != root.span_id or not _is_usual(part)):
             return None
     tools.sort(key=_by_start)
-    if not _told_once(tools, models) or not _are_apart(models):
+    if (root.client and len(parts) == 1) or not _told_once(tools, models) or not _are_apart(models):
         return None
     return _run(root, tools, len(models), parts)
 

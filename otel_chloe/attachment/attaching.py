@@ -39,6 +39,10 @@ _logger = logging.getLogger("otel_chloe.attachment")
 
 _MARK: Final = "_otel_chloe_attachment"
 """The attribute of a provider that holds what is attached to it: one is freed with the other."""
+_NO_RULES: Final = (
+    "attach: no rules and no scorers are given, so runs are counted and none is scored. Give attach() a rules file, or "
+    "name one in OTEL_CHLOE_RULES; attach({}) says that none is meant."
+)
 _lock: Final = threading.Lock()
 
 
@@ -181,7 +185,11 @@ def attach(
     }
     with _lock:
         known = _known(found)
-        return _attach(found, loaded, options) if known is None else known.again(loaded, options)
+        if known is not None:
+            return known.again(loaded, options)
+        if rules is None and loaded.source is None and not scorers:
+            _logger.warning(_NO_RULES)
+        return _attach(found, loaded, options)
 
 
 def _attach(provider: Any, rules: Rules, options: Mapping[str, Any]) -> Attachment:

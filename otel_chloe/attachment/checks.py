@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from otel_chloe.config import Rules
@@ -37,7 +37,7 @@ def rules_found(rules: Rules) -> Iterator[Finding]:
     """What the rules are."""
     source = rules.source or "rules of the program"
     if rules.everyone is None and not rules.alone:
-        yield Finding("warn", "rules", "none: runs are counted, and nothing is scored", _WRITE_RULES)
+        yield Finding("wrong", "rules", "none: runs are counted, and nothing is scored", _WRITE_RULES)
         return
     agents = ", ".join(rules.agents) or "none by name"
     everyone = ", and rules for every agent" if rules.everyone is not None else ""
@@ -98,21 +98,37 @@ def sampling_found(name: str, share: float | None) -> Finding:
     return Finding("warn", "sampling", hidden, "Sample in the collector instead (tail sampling), which sees the marks.")
 
 
-def seen_found(rules: Rules, runs: Iterable[Glance], *, where: str) -> Iterator[Finding]:
-    """What the runs have shown, against what the rules name."""
+def seen_found(rules: Rules, runs: Iterable[Glance], *, live: bool = False) -> Iterator[Finding]:
+    """What the runs have shown, against what the rules name.
+
+    Recordings are there to try rules by. Of live runs it is well that none has called a forbidden tool.
+    """
     known = list(runs)
+    where = "scored so far" if live else "recorded"
     if not known:
         yield Finding("warn", "runs", f"none {where}", _NO_RUNS)
         return
     agents = frozenset[str]().union(*(run.agents for run in known))
     tools = frozenset[str]().union(*(run.tools for run in known))
     yield Finding("ok", "runs", f"{len(known)} {where}, of {', '.join(sorted(agents)) or 'agents without a name'}")
-    for said in never_seen(rules, agents, tools):
-        yield Finding("warn", "never seen", said, "Write the name as the spans say it: otel-chloe runs shows them.")
+    if tools:
+        yield Finding("ok", "tools", _names(tools))
+    for unseen in never_seen(rules, agents, tools):
+        is_well = live and unseen.is_called_rightly_never and not unseen.near
+        fix = f"Write {unseen.near}, if that is meant." if unseen.near else _AS_THE_SPANS
+        yield Finding("note" if is_well else "warn", "never seen", str(unseen), fix)
     for code, count in Counter(code for run in known for code in run.gaps).most_common():
         hides = code in MAY_HIDE_CALLS
         fix = "docs/what-counts.md says what closes it."
         yield Finding("warn" if hides else "note", "gap", f"{code} in {count} of {len(known)} runs", fix)
 
 
+def _names(names: Collection[str]) -> str:
+    shown = sorted(names)[:_SHOWN_NAMES]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f", and {more} more" if more else "")
+
+
+_SHOWN_NAMES: Final = 20
+_AS_THE_SPANS: Final = "Write the name as the spans say it, as it stands above; otel-chloe runs shows it with its runs."
 _NO_RUNS: Final = "Let the agent run once; if none comes even then, its instrumentation makes no spans of agents here."

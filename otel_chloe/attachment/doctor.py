@@ -15,6 +15,7 @@ from .checks import judge_found, rules_found, sampling_found, scorers_found, see
 from .content import content_found
 from .findings import Diagnosis, Finding, diagnosis
 from .provider import find_provider, processors_of
+from .reach import End, end_of, reach_found, without_login
 
 if TYPE_CHECKING:
     from .attaching import Attachment
@@ -36,7 +37,8 @@ def examine(attachment: Attachment, *, judge_is_own: bool) -> Diagnosis:
             *scorers_found(processor.held_rules, processor.slow_scorers),
             *judge_found(processor.held_rules, own=judge_is_own),
             *content_found(),
-            *seen_found(processor.rules, processor.last_runs, where="scored so far"),
+            *seen_found(processor.rules, processor.last_runs, live=True),
+            *reach_found(_ends(attachment)),
             *_errors(processor.stats()),
         ]
     )
@@ -54,7 +56,8 @@ def _provider(attachment: Attachment) -> Iterator[Finding]:
         yield Finding("note", "provider", "it is not the global one: spans of the global one are not scored")
     service = getattr(getattr(provider, "resource", None), "attributes", {}).get("service.name")
     if service is None or str(service).startswith(_UNKNOWN):
-        yield Finding("warn", "service", "it has no name", "Set OTEL_SERVICE_NAME, so that scores can be told apart.")
+        told = "it has no name: set OTEL_SERVICE_NAME, so that its scores can be told from those of others"
+        yield Finding("note", "service", told)
     else:
         yield Finding("ok", "service", str(service))
 
@@ -84,9 +87,7 @@ def _processors(attachment: Attachment) -> Iterator[Finding]:
     for each in processors_of(attachment.provider):
         if each is attachment.processor:
             continue
-        exporter = getattr(each, "span_exporter", None) or getattr(
-            getattr(each, "_batch_processor", None), "_exporter", None
-        )
+        exporter = _exporter(each)
         exporters += exporter is not None
         yield Finding("ok", "spans", f"{type(each).__name__}{_to(exporter)}")
     if attachment.processor not in list(processors_of(attachment.provider)):
@@ -95,6 +96,25 @@ def _processors(attachment: Attachment) -> Iterator[Finding]:
     if not exporters:
         fix = "Add a span processor with an exporter; without it marks on spans go nowhere."
         yield Finding("warn", "spans", "no exporter of spans was found", fix)
+
+
+def _exporter(processor: Any) -> Any:
+    return getattr(processor, "span_exporter", None) or getattr(
+        getattr(processor, "_batch_processor", None), "_exporter", None
+    )
+
+
+def _ends(attachment: Attachment) -> Iterator[End]:
+    """Where the exporters of all signals send to."""
+    providers = (
+        attachment.meters or metrics.get_meter_provider(),
+        attachment.loggers or _logs.get_logger_provider(),
+    )
+    spans = map(_exporter, processors_of(attachment.provider))
+    for exporter in (*spans, *(each for provider in providers for each in _exporters(provider))):
+        end = end_of(exporter)
+        if end is not None:
+            yield end
 
 
 def _sink(what: str, kind: str, given: Any, known: Any) -> Iterator[Finding]:
@@ -132,14 +152,8 @@ def _tuple(multi: Any) -> tuple[Any, ...]:
 def _to(exporter: Any) -> str:
     if exporter is None:
         return ""
-    endpoint = getattr(exporter, "_endpoint", None)
-    return f" -> {type(exporter).__name__}" + (f" {_without_login(endpoint)}" if isinstance(endpoint, str) else "")
-
-
-def _without_login(url: str) -> str:
-    """An address without a name and password in it."""
-    scheme, found, rest = url.partition("://")
-    return f"{scheme}{found}{rest.rpartition('@')[2]}" if found else url.rpartition("@")[2]
+    end = end_of(exporter)
+    return f" -> {type(exporter).__name__}" + (f" {without_login(end.endpoint)}" if end else "")
 
 
 def _errors(stats: dict[str, int]) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from otel_chloe.sinks import is_real
 _logger = logging.getLogger("otel_chloe.attachment")
 
 _SIGNALS: Final = ("/v1/traces", "/v1/metrics", "/v1/logs")
-_GRPC_PORT: Final = 4317
+GRPC_PORT: Final = 4317
 _EXAMPLE: Final = "Write the address of an OTLP/HTTP receiver, such as http://localhost:4318."
 
 
@@ -69,7 +69,7 @@ def checked_url(url: object) -> str:
         raise ConfigError(
             f"otlp: {url!r} is the address of one signal. Write it without {signal}: {base.removesuffix(signal)!r}."
         )
-    if port == _GRPC_PORT:
+    if port == GRPC_PORT:
         _logger.warning("otlp: %s is mostly the port of OTLP over gRPC, and this is sent over HTTP. %s", port, _EXAMPLE)
     return base
 

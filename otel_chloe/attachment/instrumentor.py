@@ -71,8 +71,7 @@ class ChloeInstrumentor:
             return
         rules = options.get("rules") or os.environ.get(RULES_VARIABLE)
         if not rules:
-            if options:
-                _logger.error("otel_chloe scores nothing: chloe: names no rules. Write rules: and the file's path.")
+            _tell_why_none(options)
             return
         unknown = _unknown(options)
         if unknown:
@@ -86,8 +85,21 @@ class ChloeInstrumentor:
 
 
 def disabled() -> bool:
-    """Whether the variable switches off what is attached without code."""
-    return _is_on(os.environ.get(DISABLED_VARIABLE))
+    """Whether the variable switches off what is attached without code. Another word than true or false is told."""
+    said = os.environ.get(DISABLED_VARIABLE, "").strip()
+    if said.lower() not in {"", "true", "false"}:
+        _logger.warning("%s: %r is neither true nor false, so nothing is switched off.", DISABLED_VARIABLE, said)
+    return _is_on(said)
+
+
+def _tell_why_none(options: Mapping[str, object]) -> None:
+    """Why no rules are named, where they seem to be meant. Most programs mean none, and import nothing more for it."""
+    if options:
+        _logger.error("otel_chloe scores nothing: chloe: names no rules. Write rules: and the file's path.")
+    if any(name.startswith("OTEL_CHLOE_") for name in os.environ):
+        from otel_chloe.config.table import warn_of_unknown
+
+        warn_of_unknown(os.environ)
 
 
 def _is_on(value: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any, Final, cast
 
@@ -14,6 +15,9 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from otel_chloe.errors import ConfigError, SendError
 from otel_chloe.expected import checked_text
 from otel_chloe.health import Health
+from otel_chloe.kit.definition import Definition, Direction
+from otel_chloe.kit.returns import LONGEST_LABEL, words
+from otel_chloe.kit.verdict import passed
 from otel_chloe.mark import Mark
 from otel_chloe.run import End, Run
 from otel_chloe.scorers import mark_id
@@ -45,6 +49,8 @@ def resolve(
     revision: int = 1,
     agent: str | None = None,
     end_ns: int | None = None,
+    threshold: float | None = None,
+    direction: Direction | None = None,
 ) -> Mark:
     """Give a run its final score: send a mark as evaluation span, event and metric into the run's trace.
 
@@ -65,13 +71,16 @@ def resolve(
         revision: 1 more than the pending mark's. 0 for a score that nothing waited for: metrics count it as a mark.
         agent: The run's agent, for the metrics.
         end_ns: When the run ended, nanoseconds since the epoch; now, if not given.
+        threshold: The number that passes, inclusive: as the scorer has it that the run was to have. Without it a number
+            neither passes nor fails.
+        direction: ``higher_is_better`` (the default), ``lower_is_better`` or ``none``.
 
     Raises :class:`~otel_chloe.errors.ConfigError` where an argument is wrong, :class:`~otel_chloe.errors.SendError`
     where the receiver did not take it.
     """
     found = resolved(
         trace_id=trace_id, span_id=span_id, name=name, score=score, reason=reason, key=key, version=version, id=id,
-        revision=revision, agent=agent, end_ns=end_ns,
+        revision=revision, agent=agent, end_ns=end_ns, threshold=threshold, direction=direction,
     )  # fmt: skip
     providers = _own_providers() if otlp is None else None
     if providers is not None:
@@ -98,25 +107,31 @@ def resolved(
     revision: object = 1,
     agent: object = None,
     end_ns: object = None,
+    threshold: object = None,
+    direction: object = None,
 ) -> tuple[Run, Mark]:
     """The run, as far as it is known, and its mark. Raises ConfigError where a value is wrong."""
     trace, span = _hex(trace_id, 32, "trace_id"), _hex(span_id, 16, "span_id")
-    said = {"name": checked_text(name, "name"), "key": _text(key, "key"), "version": _text(version, "version")}
-    if isinstance(revision, bool) or not isinstance(revision, int) or revision < 0:
+    said = {"name": words(checked_text(name, "name")), "key": _text(key, "key"), "version": _text(version, "version")}
+    if not _is_count(revision):
         raise ConfigError(f"revision: {revision!r} is no whole number from 0. Write 1 more than the pending mark's.")
-    if end_ns is not None and (isinstance(end_ns, bool) or not isinstance(end_ns, int) or end_ns < 0):
+    if end_ns is not None and not _is_count(end_ns):
         raise ConfigError(f"end_ns: {end_ns!r} is no time. Write nanoseconds since the epoch.")
     known = _text(id, "id") or mark_id(
         trace, span, cast("str", said["name"]), said["version"] or "", said["key"] or cast("str", said["name"])
     )
-    mark = _mark(score, _text(reason, "reason") or "", cast("str", said["name"]))
-    from dataclasses import replace
-
+    mark = _mark(score, _text(reason, "reason") or "", _passing(cast("str", said["name"]), threshold, direction))
     # How the run ended is not known, and nothing is said of it.
     run = Run(
-        agent=_text(agent, "agent"), trace_id=trace, span_id=span, end_ns=end_ns, end=cast("End", None), complete=True
+        agent=_text(agent, "agent"),
+        trace_id=trace,
+        span_id=span,
+        end_ns=cast("int | None", end_ns),
+        end=cast("End", None),
+        complete=True,
     )
-    return run, replace(mark, key=said["key"] or said["name"], version=said["version"], id=known, revision=revision)
+    key = said["key"] or said["name"]
+    return run, replace(mark, key=key, version=said["version"], id=known, revision=cast("int", revision))
 
 
 def send(marks: Sequence[tuple[Run, Mark]], otlp: str | None = None) -> list[list[str]]:
@@ -246,15 +261,37 @@ def _resource() -> Resource:
     return found if named else found.merge(Resource({SERVICE_NAME: "otel_chloe"}))
 
 
-def _mark(score: object, reason: str, name: str) -> Mark:
+def _passing(name: str, threshold: object, direction: object) -> Definition:
+    """Which number passes."""
+    chosen: Any = direction or "higher_is_better"
+    return Definition(name=name, threshold=cast("float | None", threshold), direction=chosen)
+
+
+def _mark(score: object, reason: str, passing: Definition) -> Mark:
     """The mark of a score that somebody gave: a bool is its own verdict, a text a label."""
-    if isinstance(score, bool):
-        return Mark(float(score), reason, name=name, value=score, passed=score)
     if isinstance(score, str) and score.strip():
-        return Mark(None, reason, name=name, value=score, label=score)
-    if isinstance(score, int | float) and math.isfinite(score):
-        return Mark(float(score), reason, name=name, value=score)
-    raise ConfigError(f"score: {score!r} is no score. Write a finite number, true or false, or a text.")
+        label = words(score)
+        if any(each.isdigit() for each in label) and not any(each.isalpha() for each in label):
+            raise ConfigError(f"score: {score!r} is neither a number, such as 0.8, nor a label, which has letters.")
+        return Mark(None, reason, name=passing.name, value=label, label=label[:LONGEST_LABEL])
+    number = _finite(score)
+    if number is None:
+        raise ConfigError(f"score: {score!r} is no score. Write a finite number, true or false, or a text.")
+    return Mark(number, reason, name=passing.name, value=score, passed=passed(score, passing))
+
+
+def _finite(score: object) -> float | None:
+    if not isinstance(score, int | float):
+        return None
+    try:
+        return float(score) if math.isfinite(score) else None
+    except OverflowError:
+        return None
+
+
+def _is_count(value: object) -> bool:
+    """Whether it is a whole number that OTLP can carry."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
 
 
 def _hex(value: object, digits: int, key: str) -> str:
@@ -265,4 +302,4 @@ def _hex(value: object, digits: int, key: str) -> str:
 
 
 def _text(value: object, key: str) -> str | None:
-    return None if value is None else checked_text(value, key)
+    return None if value is None else words(checked_text(value, key))

@@ -125,8 +125,7 @@ exit codes:
 
 _PENDING: Final = f"""\
 List the scores that recordings wait for (DeferredScore), as their evaluation
-spans tell, or in OTLP/JSON the events. Those that a later one resolved are left
-out.
+spans or events tell. Those that a later one resolved are left out.
 
 {_INPUT}"""
 
@@ -236,6 +235,10 @@ def _resolve(command: ArgumentParser) -> None:
     command.add_argument("--key", metavar="K", help="the scorer's key, chloe.scorer.key of the pending mark")
     command.add_argument("--version", metavar="V", help="the scorer's version, chloe.scorer.version")
     command.add_argument("--agent", metavar="A", help="the run's agent, for the metrics")
+    command.add_argument("--threshold", metavar="X", type=_finite, help="the number that passes, inclusive")
+    command.add_argument(
+        "--direction", choices=("higher_is_better", "lower_is_better", "none"), help="which numbers pass"
+    )
     command.add_argument(
         "--revision", metavar="R", type=int, help="1 (default) more than the pending one's; 0: nothing waited for it"
     )

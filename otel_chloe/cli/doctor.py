@@ -13,6 +13,7 @@ from ..attachment.checks import judge_found, models_asked, rules_found, sampling
 from ..attachment.content import content_found
 from ..attachment.findings import Finding, diagnosis
 from ..attachment.instrumentor import DISABLED_VARIABLE, disabled
+from ..attachment.reach import End, protocol_of, reach_found, without_login
 from ..config import RULES_VARIABLE, Rules
 from ..config.table import chosen
 from ..errors import ConfigError
@@ -21,6 +22,7 @@ from .console import BAD_INPUT, NOT_PASSED, OK, complain, printable, write
 from .reading import Recordings
 from .rules import rules_of
 
+_PROTOCOL: Final = "OTEL_EXPORTER_OTLP_PROTOCOL"
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
@@ -43,11 +45,7 @@ def run(args: Namespace) -> int:
             *judge_found(rules),
             *(_asked(rules) if args.judge else ()),
             *content_found(),
-            *(
-                seen_found(rules, (glance(each) for _, each in recordings.runs()), where="recorded")
-                if args.files
-                else ()
-            ),
+            *(seen_found(rules, (glance(each) for _, each in recordings.runs())) if args.files else ()),
         ]
     )
     for line in found.lines():
@@ -63,8 +61,10 @@ def _environment() -> Iterator[Finding]:
         yield Finding("wrong", "SDK", "OTEL_SDK_DISABLED=true: there are no spans", "Leave it out.")
     if disabled():
         yield Finding("warn", "no code", f"{DISABLED_VARIABLE}=true: nothing is attached without code", "Leave it out.")
-    said = [f"{name}={os.environ[name]}" for name in _ENDPOINTS if os.environ.get(name)]
-    yield Finding("ok" if said else "note", "endpoint", ", ".join(said) or "no OTEL_EXPORTER_OTLP_ENDPOINT is set here")
+    said = {name: os.environ[name] for name in _ENDPOINTS if os.environ.get(name)}
+    told = ", ".join(f"{name}={without_login(url)}" for name, url in said.items())
+    yield Finding("ok" if said else "note", "endpoint", told or "no OTEL_EXPORTER_OTLP_ENDPOINT is set here")
+    yield from reach_found(End(url, protocol_of(os.environ.get(_PROTOCOL, ""))) for url in said.values())
     sampler = os.environ.get("OTEL_TRACES_SAMPLER", "").strip()
     if sampler:
         yield sampling_found(f"OTEL_TRACES_SAMPLER={sampler}", _share(sampler))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..attachment.resolving import resolved, send
@@ -19,7 +19,8 @@ _GIVEN: Final = ("trace_id", "span_id", "name", "reason", "key", "version", "age
 
 def run(args: Namespace) -> int:
     """Send every score; what is wrong with one keeps no other back."""
-    work = _Work()
+    passing = {key: getattr(args, key) for key in ("threshold", "direction") if getattr(args, key) is not None}
+    work = _Work(passing)
     try:
         asked = [*rows(args.file)] if args.file else [_row_of(args)]
         found = list(work.checked(asked))
@@ -62,9 +63,10 @@ Checked = tuple[Row, Run, Mark]
 
 
 class _Work:
-    """What became of the rows so far."""
+    """What became of the rows so far. ``passing`` says which numbers pass, of all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, passing: Mapping[str, Any]) -> None:
+        self._passing = passing
         self.bad = 0
         self.empty = 0
         self._seen: dict[tuple[str | None, int], str] = {}
@@ -87,7 +89,7 @@ class _Work:
         if row.wrong is not None:
             return row.wrong
         try:
-            run, mark = resolved(**row.given)
+            run, mark = resolved(**row.given, **self._passing)
         except ConfigError as error:
             return str(error)
         first = self._seen.setdefault((mark.id, mark.revision), row.place)

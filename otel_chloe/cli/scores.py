@@ -6,13 +6,13 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from ..errors import InputError
-from ..expected import unknown_key
+from ..expected import nearest
 from ..recording.source import STANDARD_INPUT
 
 COLUMNS: Final = (
@@ -50,7 +50,10 @@ def rows(path: str) -> Iterator[Row]:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f"{name}: cannot be read ({why}).") from None
-    return _objects(name, text) if text.lstrip()[:1] == "{" else _table(name, text)
+    begin = text.lstrip()[:1]
+    if begin == "[":
+        raise InputError(f"{name}: a JSON list. Write one object a line.")
+    return _objects(name, text) if begin == "{" else _table(name, text)
 
 
 def parsed(text: str) -> bool | int | float | str:
@@ -58,16 +61,15 @@ def parsed(text: str) -> bool | int | float | str:
     known = {"true": True, "false": False}.get(text.strip().lower())
     if known is not None:
         return known
-    try:
-        return int(text)
-    except ValueError:
-        with suppress(ValueError):
-            return float(text)
+    if text.isascii() and "_" not in text:  # Python reads 1_000 and the digits of every script
+        for number in (int, float):
+            with suppress(ValueError):
+                return number(text)
     return text
 
 
 def _objects(name: str, text: str) -> Iterator[Row]:
-    for number, each in enumerate(text.splitlines(), 1):
+    for number, each in enumerate(text.split("\n"), 1):  # other ends of lines may stand within a text
         if not each.strip():
             continue
         place = f"{name}:{number}"
@@ -83,32 +85,58 @@ def _objects(name: str, text: str) -> Iterator[Row]:
 
 
 def _table(name: str, text: str) -> Iterator[Row]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     try:
-        names = reader.fieldnames or ()
-        lacking = [each for each in NEEDED if each not in names]
-        if lacking:
-            raise InputError(
-                f"{name}:1: no column {', '.join(lacking)}. Write a first line such as {','.join(NEEDED)},reason."
-            )
-        for said in reader:
-            given: dict[str, Any] = {key: value for key, value in said.items() if value not in ("", None)}
-            yield _row(f"{name}:{reader.line_num}", _typed(given))
+        columns = _columns(name, next(filter(any, reader), cast("list[str]", [])))
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield _cells(f"{name}:{reader.line_num}", columns, cells)
     except csv.Error as error:
-        yield Row(f"{name}:{reader.line_num}", {}, f"not CSV: {error}.")
+        yield Row(f"{name}:{reader.line_num}", {}, f"not CSV: {error}. From here on nothing was read.")
 
 
-def _typed(given: dict[str, Any]) -> dict[str, Any]:
-    """The cells of a row as what they are; one that is no whole number is left to be refused."""
-    numbers = {key: int(given[key]) for key in _WHOLE if str(given.get(key, "")).isdigit()}
-    return {**given, **numbers, **({"score": parsed(given["score"])} if "score" in given else {})}
+def _delimiter(text: str) -> str:
+    """What stands between the cells: where a comma is for decimals, spreadsheets write semicolons."""
+    first = text.lstrip().partition("\n")[0]
+    return max(",;\t", key=first.count)
+
+
+def _columns(name: str, cells: Sequence[str]) -> list[str]:
+    columns = [cell.strip() for cell in cells]
+    lacking = [each for each in NEEDED if each not in columns]
+    if lacking:
+        raise InputError(
+            f"{name}:1: no column {', '.join(lacking)}. Write a first line such as {','.join(NEEDED)},reason."
+        )
+    for index, each in enumerate(columns):
+        if each and each not in COLUMNS:
+            raise InputError(f"{name}:1: {_unknown('column', each)}")
+        if each and each in columns[:index]:
+            raise InputError(f"{name}:1: the column {each} is there twice. Leave one out.")
+    return columns
+
+
+def _cells(place: str, columns: Sequence[str], cells: Sequence[str]) -> Row:
+    """A row of a table: its cells as what they are; one that is no whole number is left to be refused."""
+    if len(cells) > len(columns):
+        return Row(place, {}, "more cells than columns. Write a text with a comma in quotes.")
+    given: dict[str, Any] = {key: cell.strip() for key, cell in zip(columns, cells, strict=False) if cell.strip()}
+    for key in _WHOLE:
+        if given.get(key, "").isascii() and given.get(key, "").isdecimal():
+            given[key] = int(given[key])
+    return _row(place, {**given, "score": parsed(given["score"])} if "score" in given else given)
+
+
+def _unknown(what: str, key: str) -> str:
+    close = nearest(key, COLUMNS)
+    advice = f"Did you mean {close}?" if close else f"Known are {', '.join(COLUMNS)}."
+    return f"unknown {what} {key!r}. {advice}"
 
 
 def _row(place: str, said: Mapping[Any, Any]) -> Row:
     for key in said:
         if key not in COLUMNS:
-            extra = "more cells than columns" if key is None else unknown_key(key, COLUMNS)
-            return Row(place, {}, extra)
+            return Row(place, {}, _unknown("key", key))
     lacking = [key for key in NEEDED[:-1] if said.get(key) is None]
     if lacking:
         return Row(place, {}, f"{', '.join(lacking)}: nothing stands here.")

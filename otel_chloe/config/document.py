@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from otel_chloe.errors import ConfigError
+from otel_chloe.expected import nearest
 
 if TYPE_CHECKING:
     import yaml
@@ -51,7 +53,7 @@ def read_document(path: str | PathLike[str]) -> Document:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise ConfigError(f"{name}: there is no such file. Write the path of a rules file in YAML or JSON.") from None
+        raise ConfigError(f"{name}: {_not_there(Path(path))}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{name}: not UTF-8 ({error.reason}). Save the rules file as UTF-8.") from None
     except (OSError, ValueError) as error:
@@ -60,6 +62,19 @@ def read_document(path: str | PathLike[str]) -> Document:
     if not text.strip():
         raise ConfigError(f"{name}: the file is empty. Write agents:, and the rules of each below it.")
     return _from_json(name, text) or _from_yaml(name, text)
+
+
+def _not_there(path: Path) -> str:
+    """Where a file was looked for, and which one there may be meant."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        return f"there is no folder {folder}. Write the path of a rules file in YAML or JSON."
+    names: list[str] = []
+    with suppress(OSError):  # a folder that may not be listed
+        names = sorted(each.name for each in folder.iterdir() if each.suffix in {".yaml", ".yml", ".json"})
+    close = nearest(path.name, names)
+    meant = f"Did you mean {close}?" if close else "Write the path of a rules file in YAML or JSON."
+    return f"there is no such file in {folder}. {meant}"
 
 
 def _from_json(name: str, text: str) -> Document | None:

@@ -16,8 +16,8 @@ from typing import Any, Final, Protocol
 from otel_chloe.config.rules import ScorerRule, Severity
 from otel_chloe.errors import ConfigError
 from otel_chloe.expected import nearest
-from otel_chloe.kit import AnyScorer, CodeScorer, JudgeScorer, Scorer, as_scorer
-from otel_chloe.kit.binding import CONTEXT, PARTS, signature_of
+from otel_chloe.kit import AnyScorer, CodeScorer, JudgeScorer, Scorer, as_scorer, failure
+from otel_chloe.kit.binding import CONTEXT, PARTS, is_method, signature_of
 from otel_chloe.kit.definition import function_name
 
 GROUP: Final = "otel_chloe.scorers"
@@ -61,6 +61,15 @@ def scorer_rule(asked: Asked, places: Sequence[str] = ()) -> ScorerRule:
 
     Raises :class:`WrongScorerError` where there is none, or where it cannot be used so.
     """
+    try:
+        return _scorer_rule(asked, places)
+    except ConfigError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a user's object may raise anything when it is looked at
+        raise _broken(f"looking at {asked.use}" if isinstance(asked.use, str) else "looking at it", error) from None
+
+
+def _scorer_rule(asked: Asked, places: Sequence[str]) -> ScorerRule:
     found = _found(asked.use, places) if isinstance(asked.use, str) else asked.use
     if getattr(found, "__module__", None) == _CALLS and getattr(found, "__name__", None) == "calls":
         raise WrongScorerError("use", "calls is a rule of its own. Write calls: {mustCall: […]} beside scorers:.")
@@ -152,8 +161,7 @@ def _broken(doing: str, error: BaseException) -> WrongScorerError:
         frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(("<", _OWN, _LIB))
     ]
     at = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames and not isinstance(error, SyntaxError) else ""
-    said = f": {error}" if str(error) else ""
-    return WrongScorerError("use", f"{doing} raised {type(error).__name__}{said}{at}")
+    return WrongScorerError("use", f"{doing} raised {failure(error).reason}{at}")
 
 
 _OWN: Final = str(Path(__file__))
@@ -223,6 +231,10 @@ def _needs(found: object, given: Mapping[str, Any] | None = None) -> None:
     """Refuse a function that lacks arguments which only the rules can give."""
     if isinstance(found, JudgeScorer):
         return
+    if callable(found) and is_method(found):
+        raise WrongScorerError(
+            "use", f"{function_name(found)} is a method of a class. Name an object's: my_object.{function_name(found)}."
+        )
     required = [
         each
         for each in _parameters(found) or ()

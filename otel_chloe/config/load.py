@@ -127,7 +127,7 @@ def _problem(document: Document, details: ErrorDetails) -> _Problem:
     path = _written(document.value, loc[:-1] if is_key else loc)
     kind = details["type"]
     if kind == "extra_forbidden":
-        return _Problem(path, _extra_key(path[-1], keys_at(loc[:-1])), at_key=True)
+        return _Problem(path, _extra_key(path[-1], loc[:-1], details["input"]), at_key=True)
     if kind == "missing":
         return _Problem(path, f"{path[-1]} is missing. Write it, such as {path[-1]}: my_scorers:covers_cities.")
     if kind == "invalid_key":
@@ -138,11 +138,21 @@ def _problem(document: Document, details: ErrorDetails) -> _Problem:
     return _Problem(path, str(known or details["msg"]), at_key=is_key)
 
 
-def _extra_key(key: Key, known: Sequence[str]) -> str:
-    """An unknown key, or a known one that stands there in its other spelling too."""
+def _extra_key(key: Key, above: tuple[Key, ...], value: object) -> str:
+    """An unknown key, one that belongs elsewhere, or one that stands there in its other spelling too."""
+    from otel_chloe.config.schema import keys_at, places_of
+
+    known = keys_at(above)
     for name in known:
         if key in {name, camel(name)}:
             return f"{camel(name)} is given twice, in both spellings. Write it once."
+    places = places_of(key)
+    if places:
+        return f"unknown key {key!r}. It belongs {' or '.join(places)}."
+    if not above and isinstance(value, Mapping):
+        ofs = {spelling for name in keys_at(("agents", "*")) for spelling in (name, camel(name))}
+        if ofs & set(cast("Mapping[object, object]", value)):
+            return f"unknown key {key!r}. It is an agent's: write it below agents."
     return unknown_key(key, known)
 
 

@@ -324,6 +324,25 @@ def keys_at(path: tuple[object, ...]) -> list[str]:
     return [spelled(name) for name in shape.model_fields] if shape else []
 
 
+_PLACES: Final[dict[tuple[str, ...], str]] = {
+    (): "at the top",
+    ("judge",): "in judge",
+    ("settings",): "in settings",
+    ("agents", "*"): "below an agent's name",
+    ("agents", "*", "calls"): "in an agent's calls",
+    ("agents", "*", "expectations"): "in an agent's expectations",
+}
+
+
+def places_of(key: object) -> list[str]:
+    """Where in the file a key of this name, in either spelling, may stand, in words."""
+    return [
+        place
+        for path, place in _PLACES.items()
+        if any(key in {name, to_camel(name)} for name in _SHAPES[path].model_fields)
+    ]
+
+
 def spelled(name: str) -> str:
     """A key as the file has it."""
     return WITH if name == "arguments" else name

@@ -109,15 +109,26 @@ def chosen(base: Settings, given: Mapping[str, object] | None = None) -> Setting
     return Settings.from_mapping(given, base=held) if given else held
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """The settings that variables say. An empty variable says nothing, as everywhere in OpenTelemetry."""
-    said = {name: text for name, text in environ.items() if name.startswith(PREFIX) and text.strip()}
-    known = {variable(key): key for key in SETTING_KEYS}
-    for name in said.keys() - known.keys() - OTHER_VARIABLES.keys() - {_OURS}:
-        close = nearest(name.removeprefix(PREFIX), [key.removeprefix(PREFIX) for key in [*known, *OTHER_VARIABLES]])
+def warn_of_unknown(environ: Mapping[str, str]) -> None:
+    """Warn about each variable that begins like ours and is none, with the name that it most likely stands for."""
+    known = {*map(variable, SETTING_KEYS), *OTHER_VARIABLES}
+    for name in sorted(_said(environ).keys() - known - {_OURS}):
+        close = nearest(name.removeprefix(PREFIX), sorted(key.removeprefix(PREFIX) for key in known))
         meant = f" Did you mean {PREFIX}{close}?" if close else ""
         _logger.warning("there is no variable %s, so it says nothing.%s", name, meant)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that variables say."""
+    warn_of_unknown(environ)
+    said = _said(environ)
+    known = {variable(key): key for key in SETTING_KEYS}
     return {key: _value(key, name, said[name].strip()) for name, key in known.items() if name in said}
+
+
+def _said(environ: Mapping[str, str]) -> dict[str, str]:
+    """Our variables. An empty one says nothing, as everywhere in OpenTelemetry."""
+    return {name: text for name, text in environ.items() if name.startswith(PREFIX) and text.strip()}
 
 
 def _value(key: str, name: str, text: str) -> object:

@@ -77,7 +77,7 @@ def _part(record: Record, trace_id: int, resource: Any) -> Part:
     elif kind is MODEL:
         part.call_id = record[IDENT] if isinstance(record[IDENT], str) and record[IDENT] else None
     else:
-        part.name, part.named = record[IDENT], True
+        part.name, part.named, part.client = record[IDENT], True, record[THIRD]
     return part
 
 
@@ -96,7 +96,7 @@ def _raw_messages(record: Record) -> dict[str, Any]:
         genai.OPERATION: "chat" if record[KIND] is MODEL else "invoke_agent",
         INPUT: record[FIRST],
         OUTPUT: record[SECOND],
-        FINISH: ("tool_calls",) if record[THIRD] else None,
+        FINISH: ("tool_calls",) if record[KIND] is MODEL and record[THIRD] else None,
     }
 
 

@@ -58,6 +58,8 @@ KINDS: Final[dict[str, Kind]] = {
     "completion": MODEL,
     "acompletion": MODEL,
     "invoke_workflow": WORKFLOW,
+    "invoke_graph": WORKFLOW,
+    "invoke_swarm": WORKFLOW,
     "handoff": HANDOFF,
     "agent_handoff": HANDOFF,
     "create_agent": OTHER,
@@ -87,7 +89,7 @@ def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | Non
     if kind is TOOL:
         found = attributes.get(TOOL_NAME)
     elif kind is WORKFLOW:
-        found = attributes.get(WORKFLOW_NAME)
+        found = attributes.get(WORKFLOW_NAME) or attributes.get(AGENT_NAME)
     else:
         found = attributes.get(AGENT_NAME) or attributes.get("agent_name")
         if isinstance(found, str) and found in PLACEHOLDER_NAMES:

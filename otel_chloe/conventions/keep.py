@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from opentelemetry.trace import StatusCode
+from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_chloe.conventions import genai
 from otel_chloe.conventions.genai import (
@@ -162,10 +162,11 @@ def usual(span: Any) -> Record | None:  # noqa: C901 - every call that it is spl
         return None
     if name in genai.PLACEHOLDER_NAMES:
         return None
-    return (kind, span_id, above, start, end, scope, name, asked, told, None, name, get(CONVERSATION))
+    return (kind, span_id, above, start, end, scope, name, asked, told, span._kind is CLIENT, name, get(CONVERSATION))
 
 
 UNSET: Final = StatusCode.UNSET
+CLIENT: Final = SpanKind.CLIENT
 USUAL_KEYS: Final = (
     genai.OPERATION,
     AGENT_NAME,

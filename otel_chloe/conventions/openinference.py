@@ -132,6 +132,10 @@ _CALL: Final = re.compile(r"^tool_calls\.(\d{1,9})\.tool_call\.(id|function\.nam
 _TEXTS: Final = re.compile(r"^(?:content\.\d+|contents\.\d+\.message_content\.text)$")
 
 
+_TEMPLATE: Final = "[[ ## "
+"""Begins what DSPy makes of a program's input and output for a model: nobody asked or answered that."""
+
+
 def _flat_message(row: Mapping[str, Any]) -> Message:
     calls: defaultdict[int, dict[str, Any]] = defaultdict(dict)
     texts: list[str] = []
@@ -142,6 +146,8 @@ def _flat_message(row: Mapping[str, Any]) -> Message:
             texts.append(value)
     role = {"developer": "system", "function": "tool"}.get(str(row.get("role", "")), str(row.get("role", "")))
     whole = text(row.get("content")) or ("\n".join(texts) if texts else None)
+    if whole is not None and whole.startswith(_TEMPLATE):
+        whole = None
     call_id = text(row.get("tool_call_id"))
     told = tuple(r for key, value in row.items() if key.startswith("function.") and (r := _flat_response(value)))
     if told:
@@ -172,6 +178,8 @@ def agent(part: Part) -> AgentFacts | None:
     if KIND not in raw:
         return None
     given, told = structure(raw.get("input.value")), parsed(raw.get("output.value"))
+    if isinstance(told, str) and (state := mapping(structure(told))) is not None and not _ENVELOPE.isdisjoint(state):
+        told = state  # encoded twice, or printed
     metadata = mapping(parsed(raw.get("metadata"))) or {}
     task = mapping(told) or {}
     return AgentFacts(
@@ -181,6 +189,10 @@ def agent(part: Part) -> AgentFacts | None:
         input=None if given is CUT else given,
         gaps=(gaps.TRUNCATED,) if CUT in (given, told) else (),
     )
+
+
+_ENVELOPE: Final = frozenset({"raw", "messages", "tasks_output"})
+"""What a framework's own output holds, and no agent's answer does."""
 
 
 def _prompt(given: Any) -> str | None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from opentelemetry.trace import SpanKind
+
 from otel_chloe.conventions.genai import (
     AGENT_NAME,
     ARGUMENTS,
@@ -82,14 +84,24 @@ def _recognise(part: Part, span: SpanLike) -> None:
     if usual is not None and not part.events:
         part.kind = usual
         identify_usual(part)
+        part.client = usual is AGENT and is_client(span.kind)
         return
     kind, convention = kind_of(raw, part.span_name, part.scope)
     part.kind, part.vocabulary = kind, convention is not None
+    part.client = kind is AGENT and is_client(span.kind)
     if convention is not None:
         part.name = convention.name(raw, part.span_name, kind)
     else:
         part.foreign = is_foreign(raw, span.kind)
     _identify(part)
+
+
+def is_client(span_kind: Any) -> bool:
+    """Whether a span is of a request to somewhere else."""
+    return bool(getattr(span_kind, "value", span_kind) == _CLIENT)
+
+
+_CLIENT: Final = SpanKind.CLIENT.value
 
 
 def identify_usual(part: Part) -> None:

@@ -69,7 +69,7 @@ def _parsed(text: str) -> Any:
     if start < 0 or end < start:
         raise _ProblemError("it holds no JSON object")
     try:
-        return json.loads(text[start : end + 1], parse_constant=_no_number)
+        return _decoder.decode(text[start : end + 1])
     except json.JSONDecodeError as error:
         raise _ProblemError(f"it is not valid JSON ({error.msg}, at character {start + error.pos + 1})") from None
     except ValueError as error:  # a number of thousands of digits, or one that JSON does not have
@@ -80,6 +80,9 @@ def _parsed(text: str) -> Any:
 
 def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number in JSON")
+
+
+_decoder: Final = json.JSONDecoder(parse_constant=_no_number)
 
 
 def _checks(answer: Any, lines: int) -> list[Object]:
@@ -138,9 +141,10 @@ def _evidence(value: Any) -> Evidence | None:
 
 def _text(value: Any) -> str | None:
     """A text that is not blank, and that UTF-8 can carry: JSON may escape half a character."""
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str):
         return None
-    return value.strip().encode("utf-8", "replace").decode("utf-8")
+    text = value.strip()
+    return (text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")) or None
 
 
 def _count(number: int, what: str) -> str:

@@ -125,6 +125,16 @@ class _Talk:
 
     def took(self) -> Judged:
         replies = self._replies
+        if len(replies) == 1:
+            reply = replies[0]
+            return Judged(
+                model=reply.model or self._model,
+                calls=self._calls,
+                input_tokens=reply.input_tokens,
+                output_tokens=reply.output_tokens,
+                cost_usd=reply.cost_usd,
+                duration_s=self._clock() - self._started_s,
+            )
         return Judged(
             model=next((reply.model for reply in reversed(replies) if reply.model), self._model),
             calls=self._calls,

@@ -20,7 +20,12 @@ class FrameError(Exception):
 def encode(frame: Frame, *, limit: int = MAX_FRAME) -> bytes:
     """The frame's bytes. Raises FrameError where its JSON is over ``limit`` bytes."""
     # ASCII, so that half a surrogate pair in a tool's result is text like any other and not an encoding error.
-    body = json.dumps(frame, separators=(",", ":")).encode("ascii")
+    return packed(json.dumps(frame, separators=(",", ":")), limit=limit)
+
+
+def packed(frame: str, *, limit: int = MAX_FRAME) -> bytes:
+    """The same for a frame that is JSON already, of ASCII characters."""
+    body = frame.encode("ascii")
     if len(body) > limit:
         raise FrameError(f"a frame of {len(body):,} bytes is over the {limit:,} that one may have")
     return _LENGTH.pack(len(body)) + body

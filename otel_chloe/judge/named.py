@@ -21,10 +21,12 @@ _TELLING: Final = (
 _PHONES_NAME: Final = r"(?:phone|mobile|msisdn|whatsapp|telephone|tel|fax)(?:[_ -]?(?:number|no))?"
 _IS: Final = r"[\"'\\`]{0,6}\s{0,4}(?::=|=>|[:=]|is\b|was\b)\s{0,4}"
 
-_NAMED: Final = re.compile(rf"{_TELLING}[\w-]{{0,24}}{_IS}", re.ASCII)
+# What follows the name's own letters is taken at once, and not letter by letter again from the end.
+_REST: Final = r"(?:(?=(?P<rest>[\w-]{0,24}))(?P=rest)(?![\w-])|[\w-]{0,24}(?=(?:is|was)\b))"
+_NAMED: Final = re.compile(_TELLING + _REST + _IS, re.ASCII)
 _FLAG: Final = re.compile(r"--(?:password|passwd|token|secret|api-?key)\s{1,4}(?=[^\s-])")
 _BEARER: Final = re.compile(r"bearer\s{1,4}(?=[\w.~+/=-]{8})", re.ASCII)
-_SIGNED: Final = re.compile(r"[?&]sig=")
+_SIGNED: Final = re.compile(r"[?&]sig=(?![\s,;]|&[\w.\[\]-]{1,40}=)")
 _SECRET_KEY: Final = re.compile(_TELLING, re.ASCII)
 _PHONE_KEY: Final = re.compile(rf"(?<![a-z]){_PHONES_NAME}\Z", re.ASCII)
 _NAMED_PHONE: Final = re.compile(
@@ -43,11 +45,15 @@ _SECRETS: Final = (
 _PHONE_HINTS: Final = ("phone", "mobile", "msisdn", "whatsapp", "tel", "fax")
 
 _SCHEME: Final = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey)\s{1,4}", re.IGNORECASE)
+_SCHEMES: Final = frozenset({"be", "ba", "to", "di", "ne", "ap"})
+"""What they begin with."""
+_QUOTES: Final = frozenset("\\\"'`")
 _QUOTE: Final = re.compile(r"\\{0,7}[\"'`]")
 # Up to where a value without quotes goes: what separates fields ends it, and what closes a bracket at a word's end.
 _BARE: Final = re.compile(
     r"(?:[^\s\"'`,;&<)}\]\\]|[)}\]](?=\w)|&(?![\w.\[\]-]{1,40}=)|\\(?![nrt\"'\\])|<(?!(?:secret|email|card|phone)-[0-9]|withheld>)){1,2048}"
 )
+_WORDS: Final = re.compile(r"(?:[a-z]+|[A-Z][a-z]*|[A-Z]{2,})[.!?:]{0,3} [^\s;,}\\]")
 _LINE: Final = re.compile(r"[^\r\n\"'`]{1,4096}")
 _NOTHING: Final = re.compile(
     r"(?:true|false|null|none|nil|undefined|required|optional|yes|no|redacted|hidden|masked|[*•x.]+"
@@ -64,17 +70,27 @@ def values(text: str, start: int, stop: int, seen: int) -> Iterator[tuple[int, i
     """Where the values of telling names stand, that begin in ``text[start:stop]``; quotes and schemes stay."""
     low = _lowered(text[start:seen])
     for hints, pattern in _SECRETS:
-        if any(hint in low for hint in hints):
+        if _any_in(low, hints):
             yield from _secrets(pattern, text, low, start, stop)
-    if any(hint in low for hint in _PHONE_HINTS):
+    if _any_in(low, _PHONE_HINTS):
         for match in _NAMED_PHONE.finditer(low):
             if start + match.start() < stop:
                 yield start + match.start("number"), start + match.end("number"), "phone"
 
 
+def _any_in(low: str, hints: tuple[str, ...]) -> bool:
+    for hint in hints:  # noqa: SIM110 - a generator takes longer than what it looks for
+        if hint in low:
+            return True
+    return False
+
+
 def _lowered(text: str) -> str:
     """In lower case, and as long: a letter that is two in lower case would move all that follows."""
     low = text.lower()
+    if len(low) == len(text):
+        return low
+    low = text.replace("\u0130", "\u0131").lower()  # the only such letter so far, by its neighbour
     return low if len(low) == len(text) else "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
 
 
@@ -114,16 +130,17 @@ def whole_value(text: str) -> tuple[int, int] | None:
 
 
 def _value(text: str, at: int, name: str, seen: int) -> tuple[int, int] | None:
-    quote = _QUOTE.match(text, at)
+    begins = text[at : at + 2]
+    quote = _QUOTE.match(text, at) if begins[:1] in _QUOTES else None
     if quote is not None:
         return _quoted(text, quote)
-    scheme = _SCHEME.match(text, at)
+    scheme = _SCHEME.match(text, at) if begins.lower() in _SCHEMES else None
     at = scheme.end() if scheme else at
-    if name.startswith("cookie") or "-cookie" in name:
-        match = _LINE.match(text, at, seen)
-    else:
-        match = _BARE.match(text, at, seen)
-    if match is None or _is_nothing(match[0]) or not (scheme or _looks_secret(text, match, name)):
+    cookie = "cookie" in name and (name.startswith("cookie") or "-cookie" in name)
+    if scheme is None and not cookie and _is_prose(text, at, name):
+        return None
+    match = _LINE.match(text, at, seen) if cookie else _BARE.match(text, at, seen)
+    if match is None or not (scheme or _looks_secret(text, match, name)) or _is_nothing(match[0]):
         return None
     return match.span()
 
@@ -152,14 +169,20 @@ def _is_nothing(value: str) -> bool:
     return not value.strip() or _NOTHING.match(value) is not None or PLACEHOLDER.fullmatch(value) is not None
 
 
+def _is_prose(text: str, at: int, name: str) -> bool:
+    """A plain word, and more after it: what :func:`_looks_secret` says of it too, known at a glance."""
+    return _WORDS.match(text, at) is not None and not name.rstrip().endswith("=") and not name.startswith("--")
+
+
 def _looks_secret(text: str, match: re.Match[str], name: str) -> bool:
     """Prose says "the password: must be long": a plain word is a secret only after ``=`` or where it ends the line."""
-    value = match[0].rstrip(".!?:")
-    if any(map(str.isdigit, value)):
+    value, name = match[0].rstrip(".!?:"), name.rstrip()
+    if name.endswith("=") or name.startswith("--"):
         return True
-    if name.rstrip().endswith("=") or name.startswith("--"):
+    word = value.isalpha()
+    if not word and any(map(str.isdigit, value)):
         return True
-    if name.rstrip().endswith(("is", "was")):
+    if name.endswith(("is", "was")):
         return False
-    odd = not value.isalpha() or not (value.islower() or value.istitle() or value.isupper())
-    return odd or (name.rstrip().endswith(":") and _ENDS.match(text, match.end()) is not None)
+    odd = not word or not (value.islower() or value.istitle() or value.isupper())
+    return odd or (name.endswith(":") and _ENDS.match(text, match.end()) is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from . import named
@@ -26,11 +26,13 @@ class Redactor:
             which it raises, or gives anything but a text, is withheld whole: ``<withheld>`` stands for it.
     """
 
-    __slots__ = ("_extra", "_numbers", "withheld")
+    __slots__ = ("_extra", "_numbers", "_written", "withheld")
 
     def __init__(self, extra: Callable[[str], str] | None = None) -> None:
         self._extra = extra
         self._numbers: dict[Kind, dict[str, int]] = {}
+        self._written: dict[tuple[Kind, str], str] = {}
+        """The placeholders by what they stand for, as it was spelt."""
         self.withheld = 0
         """How many texts the user's function failed on."""
 
@@ -38,7 +40,7 @@ class Redactor:
         """``value`` with placeholders for what is not to be shown. Never raises, whatever ``extra`` does."""
         if len(value) < SHORTEST and value.isidentifier():
             return value if self._extra is None else self._own(value)
-        return self._own("".join(self._parts(value, 0, len(value))))
+        return self._own(self._shown(value, 0, len(value)))
 
     def field(self, name: str, value: str) -> str:
         """The same for a field's value, whose name may tell that it is a secret: ``{"password": "hunter2"}``."""
@@ -58,27 +60,33 @@ class Redactor:
         """
         first = _context_start(value, start)
         around = value[first : min(end + AROUND, len(value))]
-        return self._own("".join(self._parts(around, start - first, end - first)))
+        return self._own(self._shown(around, start - first, end - first))
 
-    def _parts(self, value: str, start: int, end: int) -> Iterator[str]:
-        at = start
+    def _shown(self, value: str, start: int, end: int) -> str:
+        parts: list[str] = []
+        at, known = start, self._written
         for begin, stop, kind in found(value):
             if stop <= start:
                 continue
             if begin >= end:
                 break
-            yield value[at:begin]
-            yield self._placeholder(kind, value[begin:stop])
+            hidden = value[begin:stop]
+            parts += value[at:begin], known.get((kind, hidden)) or self._placeholder(kind, hidden)
             at = stop
-        yield value[at:end]
+        if not parts:
+            return value[start:end]
+        parts.append(value[at:end])
+        return "".join(parts)
 
     def _placeholder(self, kind: Kind, value: str) -> str:
+        same = value
         if kind == "email":
-            value = value.casefold()
+            same = value.casefold()
         elif kind != "secret":
-            value = only_digits(value) or value
+            same = only_digits(value) or value
         numbers = self._numbers.setdefault(kind, {})
-        return f"<{kind}-{numbers.setdefault(value, len(numbers) + 1)}>"
+        written = self._written[kind, value] = f"<{kind}-{numbers.setdefault(same, len(numbers) + 1)}>"
+        return written
 
     def _own(self, value: str) -> str:
         """What the user's function leaves of it."""

@@ -12,12 +12,13 @@ from otel_chloe.errors import ConfigError
 from otel_chloe.expected import nearest
 from otel_chloe.judge.ask import Ask, Judge, JudgeError, Reply
 from otel_chloe.judge.expectations import BUDGETS, CUT_OFF, INVALID, TOO_LONG
+from otel_chloe.judge.gateway import on_a_thread
 from otel_chloe.judge.redact import Redactor
 from otel_chloe.judge.said import Unclear, value_of
 from otel_chloe.judge.template import PLACEHOLDERS, Template
 from otel_chloe.kit.context import ScorerContext, own_copy
 from otel_chloe.kit.definition import JudgeScorer
-from otel_chloe.kit.returns import failure, outcomes_of
+from otel_chloe.kit.returns import failure, kind_of, outcomes_of
 from otel_chloe.kit.run_code import gap_of, lacking
 from otel_chloe.kit.scorer import checked_messages
 from otel_chloe.mark import Failed, Judged, Outcome, Pending, Score, Unscored
@@ -114,7 +115,9 @@ async def _template(scorer: JudgeScorer, context: ScorerContext, redactor: Redac
     if scorer.variables is None:
         return Template(scorer.messages, context, redactor=redactor)
     try:
-        made = scorer.binding.call(scorer.variables, own_copy(context))
+        made = await on_a_thread(_called, scorer, context)  # one that hangs must not keep other judgements waiting
+        if isinstance(made, Failed):
+            return made
         if inspect.isawaitable(made):
             made = await cast("Awaitable[object]", made)
         if isinstance(made, (list, tuple)):
@@ -127,8 +130,15 @@ async def _template(scorer: JudgeScorer, context: ScorerContext, redactor: Redac
     if isinstance(made, Mapping):
         variables = {str(key): value for key, value in cast("Mapping[object, object]", made).items()}
         return Template(scorer.messages, context, variables=variables, redactor=redactor)
-    text = f"the judge's function returned a {type(made).__name__}. Return the placeholders' values, never a score."
+    text = f"the judge's function returned {kind_of(made)}. Return the placeholders' values, never a score."
     return Failed(f"TypeError: {text}", error="TypeError")
+
+
+def _called(scorer: JudgeScorer, context: ScorerContext) -> object:
+    try:
+        return scorer.binding.call(cast("Callable[..., object]", scorer.variables), own_copy(context))
+    except BaseException as error:  # noqa: BLE001 - on a thread of ours nothing that is raised is meant for the program
+        return failure(error)
 
 
 def _hidden(template: Template, context: ScorerContext) -> Unscored | None:

@@ -12,6 +12,7 @@ from otel_chloe.run import Run, ToolCall
 from .clip import Clipper, sound
 from .did import FRAME, NAME, WIDEST
 from .plain import Plain, Room, plain
+from .quoted import quoted
 from .redact import Redactor
 from .room import cost
 from .trim import WITHHELD_TEXTS, Trimmed
@@ -20,9 +21,6 @@ _LEAST_VALUES: Final = 64
 """Values of one argument or result that are shown, whatever the budget."""
 _FLAT: Final = 16
 _A_NUMBER: Final = 10**18
-_SHORT: Final = 200
-"""Characters of a text up to which the encoder is fast."""
-_CONTROL: Final = bytes(code for code in range(32) if chr(code) not in "\n\r\t")
 _written: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 _Part: TypeAlias = "tuple[ToolCall, Plain, Plain]"
@@ -145,23 +143,15 @@ def _item(number: int, part: _Part, clipper: Clipper, tokens: int) -> str:
     if call.result is not None:
         item += f',\n  "output": {_value(result, clipper, tokens)}'
     if call.error is not None:
-        item += f',\n  "error": {_quoted(clipper.text(call.error, tokens))}'
+        item += f',\n  "error": {quoted(clipper.text(call.error, tokens))}'
     return item + "\n }"
 
 
 def _value(value: Plain, clipper: Clipper, tokens: int) -> str:
     if type(value) is str:
-        return _quoted(clipper.text(value, tokens))
+        return quoted(clipper.text(value, tokens))
     shown = clipper.value(value, tokens)
     return _object(shown) if type(shown) is dict else _written(shown)
-
-
-def _quoted(text: str) -> str:
-    """The same as the encoder's, which looks at each character twice."""
-    if len(text) < _SHORT or not text.isascii() or len(text.encode().translate(None, _CONTROL)) < len(text):
-        return encode_basestring(text)
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
 
 
 def _object(fields: dict[str, Plain]) -> str:
@@ -169,7 +159,7 @@ def _object(fields: dict[str, Plain]) -> str:
     written: list[str] = []
     for key, item in fields.items():
         if type(item) is str:
-            written.append(f"{encode_basestring(key)}: {_quoted(item)}")
+            written.append(f"{encode_basestring(key)}: {quoted(item)}")
         elif type(item) is int:
             written.append(f"{encode_basestring(key)}: {item}")
         else:

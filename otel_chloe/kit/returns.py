@@ -100,7 +100,7 @@ def _of_list(name: str, item: object) -> _Part:
         return item
     if isinstance(item, (Mark, Unscored, Pending, Failed)):
         return _named(item, name)
-    return _wrong(name, f"a list of scores holds {_kind(item)}, which has no name. Write Score(name, value).")
+    return _wrong(name, f"a list of scores holds {kind_of(item)}, which has no name. Write Score(name, value).")
 
 
 def _of_mapping(name: str, said: Mapping[object, object]) -> list[_Part]:
@@ -215,17 +215,17 @@ def _checked(outcome: Outcome) -> Outcome:
     """An outcome that a scorer made, with its words as they can be sent. Raises TypeError where a field is wrong."""
     said: object = outcome.reason
     if not isinstance(said, str) and not (said is None and isinstance(outcome, Pending)):
-        raise TypeError(f"the reason of its {type(outcome).__name__} is {_kind(said)}. Write a text.")
+        raise TypeError(f"the reason of its {type(outcome).__name__} is {kind_of(said)}. Write a text.")
     error: object = getattr(outcome, "error", "")
     if not isinstance(error, str):
-        raise TypeError(f"the error of its {type(outcome).__name__} is {_kind(error)}. Write one word.")
+        raise TypeError(f"the error of its {type(outcome).__name__} is {kind_of(error)}. Write one word.")
     return outcome if said is None else replace(outcome, reason=words(said))
 
 
 def _of_mark(mark: Mark, owner: Definition | None) -> Outcome:
     """A mark of the scorer's own: its own verdict, where it has one."""
     if mark.passed not in {None, True, False}:
-        raise TypeError(f"passed of its Mark is {_kind(mark.passed)}. Write True, False or None.")
+        raise TypeError(f"passed of its Mark is {kind_of(mark.passed)}. Write True, False or None.")
     if mark.score is None:
         return _of_label(mark)
     number = _number(plain_value(mark.score))
@@ -244,6 +244,11 @@ def _of_label(mark: Mark) -> Outcome:
     return replace(mark, value=label if mark.value is None else mark.value, label=label[:LONGEST_LABEL])
 
 
+def kind_of(value: object) -> str:
+    """What to call a value that is wrong."""
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
 def plain_value(value: Any) -> Any:
     """A scalar of numpy's as Python's own, and a text as nothing but a text; anything else as it is."""
     if isinstance(value, str):
@@ -256,7 +261,7 @@ def plain_value(value: Any) -> Any:
 def _number(value: object) -> float | Failed:
     """A bool or number as a float that can be counted with."""
     if value is None or not isinstance(value, Real):
-        text = "an empty text" if isinstance(value, str) else _kind(value)
+        text = "an empty text" if isinstance(value, str) else kind_of(value)
         return _wrong("", f"{text} is no value of a score. {_RETURN}")
     try:
         number = float(value)
@@ -276,7 +281,7 @@ def _with_name(part: _Part, name: str) -> _Part:
     """The part, if it has a name that can be one."""
     given = cast("object", part.name)
     if not isinstance(given, str):
-        return _wrong(name, f"{_kind(given)} is no name of a score. Write a text, as in Score(name, value).")
+        return _wrong(name, f"{kind_of(given)} is no name of a score. Write a text, as in Score(name, value).")
     plain = words(given)
     if not plain.strip() and isinstance(part, (Score, DeferredScore)):
         return _wrong(name, f"{plain!r} is no name of a score. Write a text, as in Score(name, value).")
@@ -291,10 +296,6 @@ def _named(outcome: Outcome, name: str) -> Outcome:
 
 def _wrong(name: str, text: str) -> Failed:
     return Failed(f"TypeError: {text}", name=name, error="TypeError")
-
-
-def _kind(value: object) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def _stamped(outcome: Outcome, scorer: Definition) -> Outcome:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from otel_chloe.config import Rules
 from otel_chloe.judge.ask import Complete, Judge
@@ -22,10 +23,12 @@ from otel_chloe.scorers import EXPECTATIONS, Due, due
 from otel_chloe.sinks import Origin
 
 if TYPE_CHECKING:
+    from otel_chloe.judge.redact import Redactor
     from otel_chloe.scorers.own import Own
 
 _OBJECT: Final = 64
 """Bytes that any value takes that is no text."""
+_NONCES: Final = 64
 
 
 class Judgements:
@@ -53,6 +56,7 @@ class Judgements:
         self._back = back
         self._thread = JudgeThread(self._desk)
         self._gateways: dict[int, tuple[Any, Gateway]] = {}
+        self._nonces = _Nonces()
         self.renew(rules)
 
     def renew(self, rules: Rules) -> None:
@@ -135,6 +139,7 @@ class Judgements:
         """In a forked process: forgets what its parent has judged."""
         self._thread.forked()
         self._ready = False
+        self._nonces = _Nonces()  # else it would use the same ones as its parent
 
     # --- on the judge's thread ---------------------------------------------------------------------------------------
 
@@ -183,26 +188,55 @@ class Judgements:
         return shared_judge()
 
     async def _score(self, job: Job, judge: Judge) -> list[Outcome]:
-        from otel_chloe.judge.expectations import judged
-        from otel_chloe.judge.redact import Redactor
-        from otel_chloe.judge.scorer import judge_outcomes
-
         each = cast("Asked", job.what).due
+        how = _how()
         asking: Any = {
             "judge": judge,
-            "nonce": secrets.token_hex(8),
+            "nonce": self._nonces.next(),
             "clock": asyncio.get_running_loop().time,
-            "redactor": Redactor(self._redact),
+            "redactor": how.redactor(self._redact),
             "timeout_s": self._judge_rules.timeout_s,
         }
         if isinstance(each, Due):
-            return [await judged(each.run, each.expectations, purpose=each.rules.purpose, **asking)]
+            return [await how.judged(each.run, each.expectations, purpose=each.rules.purpose, **asking)]
         scorer: Any = each.rule.scorer
-        return await judge_outcomes(scorer, each.context, alone=each.alone, **asking)
+        return await how.judge_outcomes(scorer, each.context, alone=each.alone, **asking)
 
     def _done(self, job: Job, outcomes: Sequence[Outcome]) -> None:
         asked: Asked = job.what
         self._back(Answered(asked.due, asked.origin, [asked.due.stamped(each) for each in outcomes]))
+
+
+class _How(NamedTuple):
+    judged: Callable[..., Awaitable[Outcome]]
+    judge_outcomes: Callable[..., Awaitable[list[Outcome]]]
+    redactor: type[Redactor]
+
+
+@cache
+def _how() -> _How:
+    """What makes a prompt and reads an answer, imported on the judge's thread at the first judgement."""
+    from otel_chloe.judge.expectations import judged
+    from otel_chloe.judge.redact import Redactor
+    from otel_chloe.judge.scorer import judge_outcomes
+
+    return _How(judged, judge_outcomes, Redactor)
+
+
+class _Nonces:
+    """Codes that nobody can guess, each given once: drawn many at a time, for a system call makes the thread wait."""
+
+    __slots__ = ("_drawn",)
+
+    def __init__(self) -> None:
+        self._drawn = ""
+
+    def next(self) -> str:
+        """16 hex digits."""
+        if not self._drawn:
+            self._drawn = secrets.token_hex(8 * _NONCES)
+        nonce, self._drawn = self._drawn[:16], self._drawn[16:]
+        return nonce
 
 
 def _prepare() -> None:

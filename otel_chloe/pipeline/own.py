@@ -25,7 +25,7 @@ from otel_chloe.semconv import EXPLANATION_LIMIT
 from otel_chloe.sinks import Origin
 
 BUDGET_S: Final = 0.005
-"""What a scorer may take of the agent's time. One that took longer, once, is asked after the run from then on."""
+"""What a scorer may take of the agent's time. One that took longer is asked after the run from then on."""
 PATIENCE_S: Final = 0.1
 """How long the agent waits for a scorer that turns out slow, or hangs: once, for it is not asked there again."""
 GLANCE_S: Final = 0.0025
@@ -68,7 +68,7 @@ class OwnScorers:
         self._back = back
         self._clock = clock
         self._slow: dict[int, AnyScorer] = {}
-        self._stood_still: set[int] = set()
+        self._late_once: set[int] = set()
         self._later = False
         self.threads = ScorerThreads(lambda _: health.error(GIVEN_UP), clock=clock)
         self.renew(rules)
@@ -109,13 +109,14 @@ class OwnScorers:
 
     def _heard(self, own: Own, job: Job) -> list[Outcome]:
         """What a scorer says in the time that the agent has. It is learned how quick it is."""
-        glances, answered = 1, job.wait(GLANCE_S)
-        while not answered and glances * GLANCE_S < PATIENCE_S:
-            glances, answered = glances + 1, job.wait(GLANCE_S)
+        answered, felt_s, left = False, 0.0, round(PATIENCE_S / GLANCE_S)
+        while left and not (answered := job.wait(GLANCE_S)):
+            left -= 1
+            felt_s += GLANCE_S if job.began_s is not None else 0.0  # else it waits for a thread, and not for the scorer
         if job.began_s is None:
             if not answered:  # others hold all threads: the agent must not wait for that at the end of every run
                 self._crowded_until = self._clock() + CROWDED_S
-        elif self._was_slow(id(own.rule.scorer), job, glances):
+        elif self._was_slow(id(own.rule.scorer), job, felt_s):
             self._later = True
             self._slow[id(own.rule.scorer)] = own.rule.scorer
             self._health.warn(
@@ -124,16 +125,20 @@ class OwnScorers:
             )
         return [own.stamped(outcome) for outcome in job.outcomes or ()] if answered else []
 
-    def _was_slow(self, scorer: int, job: Job, glances: int) -> bool:
-        """Whether a scorer took too long: by itself, or twice in a row with all the process."""
-        took_s = job.took_s
-        if took_s is not None and took_s <= BUDGET_S:
-            self._stood_still.discard(scorer)
-            return False
-        if took_s is None or glances * GLANCE_S > BUDGET_S or scorer in self._stood_still:
+    def _was_slow(self, scorer: int, job: Job, felt_s: float) -> bool:
+        """Whether a scorer took too long: by far, or twice in a row.
+
+        A process or machine that stands still makes a quick one late, too: once is no proof where it was not late by
+        far. Where it did no work, and nobody felt it, it was the machine alone.
+        """
+        if job.took_s is None or felt_s >= 2 * BUDGET_S or (felt_s >= BUDGET_S and job.worked_s >= 2 * BUDGET_S):
             return True
-        self._stood_still.add(scorer)
-        return False
+        if job.took_s <= BUDGET_S or max(felt_s, job.worked_s) <= BUDGET_S:
+            self._late_once.discard(scorer)
+            return False
+        late_again = scorer in self._late_once
+        self._late_once.add(scorer)
+        return late_again
 
     def _asked(self, own: Own) -> Job:
         job = Job(own.name, partial(_outcomes, own), _redacted)

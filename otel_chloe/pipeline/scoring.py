@@ -13,7 +13,7 @@ from otel_chloe.health import Health
 from otel_chloe.mark import JudgeCall, Outcome, Violation
 from otel_chloe.part import Part
 from otel_chloe.pipeline.forks import ForkGuard
-from otel_chloe.pipeline.glance import LastRuns
+from otel_chloe.pipeline.glance import LastRuns, Strangers
 from otel_chloe.pipeline.reloading import Reloading, only_at_start
 from otel_chloe.pipeline.work import Elsewhere, Together, Work
 from otel_chloe.pipeline.worker import Worker
@@ -119,7 +119,7 @@ class Pipeline:
         self.awake = False
         self._sleeps_at: float | None = None
         self._seen = False
-        self.last_runs = LastRuns()
+        self.last_runs, self._strangers = LastRuns(), Strangers()
         self.reloading = Reloading(rules, settings.reload_s, self.health, on_rules or self.renew)
 
     def _judge_by(self, rules: Rules) -> None:
@@ -147,7 +147,7 @@ class Pipeline:
             self.health.warn(f"{key}: of the rules file has changed. That takes effect when the program starts anew.")
         self._judge_by(rules)
         self._sinks.watch(watched(rules))
-        self.rules = rules
+        self.rules, self._strangers = rules, Strangers()
 
     def _rules_of(self, tree: Tree) -> Rules:
         """The rules that a tree began under."""
@@ -271,7 +271,8 @@ class Pipeline:
     def _score(self, closed: Closed) -> None:
         begun: list[Run] = []
         try:
-            self.last_runs.add(closed.run)
+            for stranger in self._strangers.look(self.rules.agents, self.last_runs.add(closed.run).agents):
+                self.health.warn(stranger)
             rules = self._rules_of(closed.tree)
             found = outcomes(closed.run, rules, judging=self._judgements is not None)
             begun = self._begin(closed, rules, found)

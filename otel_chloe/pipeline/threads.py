@@ -10,13 +10,14 @@ threads themselves, under a lock that no hook takes.
 from __future__ import annotations
 
 import _thread
+import os
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from threading import RLock
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any, Final, TypeVar
 
 from otel_chloe.kit import failure
@@ -42,7 +43,19 @@ class Job:
         finish: What is done with the outcomes, in time that is not the scorer's own.
     """
 
-    __slots__ = ("_claims", "_done", "_then", "began_s", "finish", "name", "offered_s", "outcomes", "took_s", "work")
+    __slots__ = (
+        "_claims",
+        "_done",
+        "_then",
+        "began_s",
+        "finish",
+        "name",
+        "offered_s",
+        "outcomes",
+        "took_s",
+        "work",
+        "worked_s",
+    )
 
     def __init__(
         self,
@@ -56,6 +69,7 @@ class Job:
         self.offered_s = 0.0
         self.began_s: float | None = None
         self.took_s: float | None = None
+        self.worked_s = 0.0  # of its thread's own time: what it waited for is not in it
         self.outcomes: Sequence[Outcome] | None = None
         self._done = _thread.allocate_lock()
         self._done.acquire()
@@ -120,6 +134,7 @@ class ScorerThreads:
         self._turns = _Turns(self._queue.put)
         self._slots: dict[int, object] = {}
         self._closed = False
+        self._pid = os.getpid()
 
     @property
     def size(self) -> int:
@@ -200,20 +215,28 @@ class ScorerThreads:
 
     def _run(self, queue: SimpleQueue[Job]) -> None:
         turns = self._turns
-        while queue is self._queue:
+        while self._is_here(queue):
             job = queue.get()
             if turns.begins(job, self._share_of(MOST_THREADS)):
                 in_own_context(self._do, job, queue)
                 turns.ended(job)
 
+    def _is_here(self, queue: SimpleQueue[Job]) -> bool:
+        """Whether this is the process that the queue is of: user code may fork on a thread, and the child come back.
+
+        It has no part in this, and ends with its only thread.
+        """
+        return queue is self._queue and os.getpid() == self._pid
+
     def _do(self, job: Job, queue: SimpleQueue[Job]) -> None:
         if job.outcomes is not None:
             return  # given up while it waited
-        job.began_s = self._clock()
+        job.began_s, worked_s = self._clock(), thread_time()
         outcomes = _made(job, job.work)
+        job.worked_s = thread_time() - worked_s
         job.took_s = self._clock() - job.began_s
-        if queue is not self._queue:
-            return  # user code forked on this thread, and the child came back here: it has no part in this
+        if not self._is_here(queue):
+            return
         self._end(job, outcomes if job.finish is None else _made(job, partial(job.finish, outcomes)))
 
     def _give_up(self, job: Job) -> None:

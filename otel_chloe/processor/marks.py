@@ -10,6 +10,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.sdk.trace import Span
+from opentelemetry.trace import SpanKind
 
 from otel_chloe.assembly import RunAssembler, Tree, plain_calls
 from otel_chloe.config import AgentRules, Rules, Settings
@@ -37,6 +38,7 @@ MOST_WAYS: Final = 1_000
 """Ways through a run, each an agent's name and the calls that it made, of which the marks are remembered."""
 MOST_STEPS: Final = 32
 _NEW: Final[dict[str, Value]] = {"": ""}
+CLIENT: Final = SpanKind.CLIENT
 MOST_DEPTH: Final = 64
 """Open spans above a tool span that are looked at for an agent."""
 
@@ -181,8 +183,8 @@ class SpanMarks:
         if agent.__class__ is not str or agent in PLACEHOLDER_NAMES or CHLOE_EXPECTED in known:
             return None
         names = plain_calls(tree.parts, root_id, span.instrumentation_scope.name)  # type: ignore[union-attr]  # a Tracer's
-        if names is None:
-            return None
+        if names is None or (not names and not tree.parts and span.kind is CLIENT):
+            return None  # the last: an agent that ran elsewhere
         # An agent mostly goes one of few ways.
         way = (agent, *names)
         attributes = self._ways.get(way, _NEW)

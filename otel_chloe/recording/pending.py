@@ -38,7 +38,7 @@ def waiting(
 ) -> list[Waiting]:
     """The pending marks of all recordings together, in the order in which they were met.
 
-    Evaluation spans tell of them, and the events of OTLP/JSON. A mark is resolved where one of the same id, or of the
+    Evaluation spans tell of them, and events. A mark is resolved where one of the same id, or of the
     same name on the same span, has a higher revision and is no longer pending. What cannot be read is told to
     ``problem``; without it the first is raised.
     """

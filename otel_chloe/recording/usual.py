@@ -10,9 +10,9 @@ from sys import getsizeof
 from typing import Any, Final
 
 from ..conventions import FINISH, OPERATION, READ_OF_USUAL, USUAL_READER, identify_usual, usual_kind
-from ..part import Kind, Part
-from .otlp_json import status_of
-from .span import RecordedResource, RecordedScope, is_remote
+from ..part import AGENT, Kind, Part
+from .otlp_json import kind_of, status_of
+from .span import CLIENT, RecordedResource, RecordedScope, is_remote
 from .values import any_value, hex_id
 
 _ABSENT: Final = object()
@@ -57,6 +57,7 @@ def usual_part(raw: dict[str, Any], resource: RecordedResource, scope: RecordedS
         said = status_of(status)
         part.status, part.message = said.status_code.value, said.description
     identify_usual(part)
+    part.client = kind is AGENT and kind_of(get("kind")) is CLIENT
     return part
 
 

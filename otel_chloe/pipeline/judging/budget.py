@@ -23,6 +23,7 @@ class Spent:
 
     def add(self, usd: float, now: float) -> None:
         slot = int(now / self._slot_s)
+        self.total += usd
         if self._parts and self._parts[-1][0] == slot:
             usd += self._parts.pop()[1]
         self._parts.append((slot, usd))
@@ -31,10 +32,11 @@ class Spent:
     def at(self, now: float) -> float:
         """What counts at this time."""
         oldest = int(now / self._slot_s) - _SLOTS
-        while self._parts and self._parts[0][0] < oldest:
-            self._parts.popleft()
-        # Summed anew, for what is taken off a sum again and again leaves an error in it.
-        self.total = sum(usd for _, usd in self._parts)
+        if self._parts and self._parts[0][0] < oldest:
+            while self._parts and self._parts[0][0] < oldest:
+                self._parts.popleft()
+            # Summed anew, for what is taken off a sum again and again leaves an error in it.
+            self.total = sum(usd for _, usd in self._parts)
         return self.total
 
 
