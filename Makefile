@@ -67,7 +67,7 @@ test-frameworks: FRAMEWORK ?= $(basename $(notdir $(wildcard tests/frameworks/pi
 test-frameworks: export NEWEST := $(NEWEST)
 test-frameworks: $(STAMPS)/test
 	@for name in $(FRAMEWORK); do PYTHON=$(BIN)/python sh .ci/framework.sh $$name >/dev/null || echo "cannot make $$name" >&2; done
-	FRAMEWORK='$(FRAMEWORK)' $(BIN)/python -m pytest $(ARGS) tests/frameworks/live_frameworks.py
+	FRAMEWORK='$(FRAMEWORK)' $(BIN)/python -m pytest --timeout=600 $(ARGS) tests/frameworks/live_frameworks.py
 
 check: format-check lint types layers
 

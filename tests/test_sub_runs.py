@@ -50,6 +50,28 @@ def test_sub_runs_are_in_the_order_in_which_they_started(spans: Spans) -> None:
 # --- agents whose work stands beside their span ----------------------------------------------------------------------
 
 
+def test_a_chain_in_a_tool_that_says_which_agent_it_is_is_a_sub_run(spans: Spans, ask: RecordedSpan) -> None:
+    """An agent of LangChain leaves no agent span: its graph's chain names it."""
+    chain = spans.chain("restarter", under=ask)
+    chain.attributes["metadata"] = '{"lc_agent_name": "restarter"}'
+    step = spans.chain("tools", under=chain)
+    step.attributes["metadata"] = '{"lc_agent_name": "restarter"}'
+    works(spans, step, "restart_site")
+    run = spans.run()
+
+    assert names(run) == ["ask_restarter", "restart_site"]
+    assert [(sub.agent, sub.span_id, *names(sub)) for sub in run.sub_runs] == [
+        ("restarter", id_of(chain), "restart_site")
+    ]
+    assert (run.sub_runs[0].prompt, run.sub_runs[0].output) == ("Restart it.", "Restarted.")
+
+
+def test_a_chain_in_a_tool_that_names_no_agent_is_no_sub_run(spans: Spans, ask: RecordedSpan) -> None:
+    works(spans, spans.chain("RunnableSequence", under=ask), "restart_site")
+
+    assert spans.run().sub_runs == ()
+
+
 def test_a_task_of_the_agents_name_beside_its_span_is_the_agents_work(spans: Spans, ask: RecordedSpan) -> None:
     agent = spans.agent("restarter", under=ask, end=10**9)
     works(spans, spans.chain("execute_task restarter", under=ask), "restart_site")

@@ -8,7 +8,7 @@ from typing import Any
 
 from otel_chloe import gaps
 from otel_chloe.assembly.belonging import Belonging
-from otel_chloe.assembly.far import ran_elsewhere, told_above
+from otel_chloe.assembly.far import ran_elsewhere
 from otel_chloe.assembly.forest import Forest
 from otel_chloe.assembly.known import known
 from otel_chloe.assembly.match import match_asked
@@ -23,6 +23,7 @@ from otel_chloe.assembly.modelcalls import (
     model_calls,
 )
 from otel_chloe.assembly.runs import Group
+from otel_chloe.assembly.subs import sub_agents
 from otel_chloe.assembly.toolcalls import message_call, models_of, seen_calls, tool_call
 from otel_chloe.assembly.twins import Seen
 from otel_chloe.inside import Inside
@@ -218,17 +219,14 @@ class Builder:
 
     def _sub_runs(self, tool_calls: Sequence[ToolCall]) -> Iterable[Run]:
         """The agents below the run's own, in the order they started, each with the calls made under it."""
-        own = {id(a) for a in self.group.agents}
-        names = {a.name for a in self.group.agents}
-        agents = [p for p in self.group.parts if p.kind is AGENT]
-        for part in sorted(agents, key=lambda p: (p.start, -p.end, p.span_id)):
-            if id(part) not in own and part.name not in names and not told_above(self.forest, part):
-                if self.belonging.levels(part) > MOST_LEVELS:
-                    self.gap(gaps.TRUNCATED, "agents in each other, too many for sub-runs of all")
-                else:
-                    yield self._sub_run(part, tool_calls)
+        names = {a.name or _facts(a).name for a in self.group.agents}
+        for part, name in sub_agents(self.forest, self.group, names):
+            if self.belonging.levels(part) > MOST_LEVELS:
+                self.gap(gaps.TRUNCATED, "agents in each other, too many for sub-runs of all")
+            else:
+                yield self._sub_run(part, name, tool_calls)
 
-    def _sub_run(self, agent: Part, tool_calls: Sequence[ToolCall]) -> Run:
+    def _sub_run(self, agent: Part, name: str | None, tool_calls: Sequence[ToolCall]) -> Run:
         inside = list(self.forest.below(agent))
         below = {id(p) for p in inside}
         facts = agent.reader.agent(agent)
@@ -236,9 +234,9 @@ class Builder:
         own = [c for c in made if self._is_own(c.parts[0], agent)]
         found = dict(self.found)
         if self.models and not facts.messages and not any(p.kind in _WORK for p in inside):
-            found.setdefault(gaps.NO_TOOL_DATA, Gap(gaps.NO_TOOL_DATA, f"nothing is below the span of {agent.name}"))
+            found.setdefault(gaps.NO_TOOL_DATA, Gap(gaps.NO_TOOL_DATA, f"nothing is below the span of {name}"))
         sub_run = Run(
-            agent=agent.name,
+            agent=name,
             prompt=facts.prompt or first_prompt(own),
             output=self._output(agent, own),
             tool_calls=tuple(c for c in tool_calls if id(self.made_at.get(id(c))) in below),

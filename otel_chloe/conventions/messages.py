@@ -119,16 +119,21 @@ def _opened(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def whole(told: tuple[Message, ...] | None) -> tuple[Message, ...] | None:
-    """Output messages with the pieces of a streamed answer (they carry an empty finish reason) put together."""
+    """Output messages with the pieces of a streamed answer (they carry an empty finish reason) put together.
+
+    What ends the answer may hold the rest of it, or all of it once more.
+    """
     if not told or not any(message.finish == "" for message in told):
         return told
+    asked = {request.id for message in told if message.finish != "" for request in message.requests if request.id}
     pieces: list[str] = []
     found: list[Message] = []
     for message in told:
-        if message.finish == "" and not message.requests:
+        if message.finish == "" and all(request.id in asked for request in message.requests):
             pieces.append(message.text or "")
         else:
-            found.append(replace(message, text="".join([*pieces, message.text or ""]) or None))
+            said, rest = "".join(pieces), message.text or ""
+            found.append(replace(message, text=(rest if rest == said else said + rest) or None))
             pieces = []
     if pieces:
         found.append(Message("assistant", "".join(pieces)))

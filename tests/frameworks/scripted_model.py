@@ -1,12 +1,14 @@
 """A model that follows a script: an OpenAI-compatible server on loopback, for chat completions and for responses.
 
-The script is named by the model's id. What was answered so far stands in each request, so the server remembers nothing.
+The script is named by the model's id. Which of its calls were made stands in each request, so the server remembers
+nothing, and an agent that is handed another's conversation begins at the beginning of its own script.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -21,6 +23,9 @@ SCRIPTS: dict[str, list[Turn]] = {
     "retry": [[("flaky_check", SITE)], [("flaky_check", SITE)], [("restart_site", SITE)], "Up at the second try."],
     "both": [[("check_site", SITE), ("check_site", {"site": "blog.example"})], "Both were checked."],
     "none": ["All is well with shop.example."],
+    # site_doctor has the other agent do it; how it asks for that is the framework's: its program adds the call.
+    "handoff": [[("check_site", SITE)], "The restarter has restarted it."],
+    "restarter": [[("restart_site", SITE)], "shop.example is restarted."],
 }
 
 
@@ -80,9 +85,15 @@ class ScriptedModel:
         return Handler
 
 
-def turn_of(body: dict[str, Any], said: int) -> Turn:
-    script = script_of(body["model"])
-    return script[min(said, len(script) - 1)]
+def turn_of(body: dict[str, Any], made: list[str]) -> Turn:
+    """The first turn of the script of which not all calls were made."""
+    left = Counter(made)
+    for turn in script_of(body["model"]):
+        asked = Counter(name for name, _ in turn) if isinstance(turn, list) else Counter()
+        if isinstance(turn, str) or asked - left:
+            return turn
+        left -= asked
+    raise AssertionError("a script ends with a text")
 
 
 USAGE = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
@@ -93,8 +104,8 @@ USAGE = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
 
 def answer(body: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The message that comes next, and why it ends."""
-    number = sum(message["role"] == "assistant" for message in body["messages"])
-    turn = turn_of(body, number)
+    made = [call["function"]["name"] for message in body["messages"] for call in message.get("tool_calls") or ()]
+    turn, number = turn_of(body, made), f"{body['model']}_{len(made)}"
     if isinstance(turn, str):
         return {"role": "assistant", "content": turn}, "stop"
     asked = [
@@ -143,8 +154,9 @@ def _head(body: dict[str, Any], kind: str) -> dict[str, Any]:
 def responses(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The events of a response; the last one holds it whole."""
     items = [item for item in body["input"] if isinstance(item, dict)] if isinstance(body["input"], list) else []
-    number = _turns(items)
-    output = _output(turn_of(body, number), number)
+    made = [item["name"] for item in items if item.get("type") == "function_call"]
+    number = f"{body['model']}_{len(made)}"
+    output = _output(turn_of(body, made), number)
     whole = {
         "id": f"resp_{number}",
         "object": "response",
@@ -179,13 +191,7 @@ def responses(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"event: {event['type']}\n", {**event, "sequence_number": sequence}
 
 
-def _turns(items: list[dict[str, Any]]) -> int:
-    """How often the model has answered: calls that stand together were asked for at once."""
-    theirs = [item.get("type") == "function_call" or item.get("role") == "assistant" for item in items]
-    return sum(mine and not before for mine, before in zip(theirs, [False, *theirs], strict=False))
-
-
-def _output(turn: Turn, number: int) -> list[dict[str, Any]]:
+def _output(turn: Turn, number: str) -> list[dict[str, Any]]:
     if isinstance(turn, str):
         content = [{"type": "output_text", "text": turn, "annotations": [], "logprobs": []}]
         said = {

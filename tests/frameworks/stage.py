@@ -1,6 +1,7 @@
 """What every framework's program has: OpenTelemetry, otel_chloe attached, tools with a ledger, a scripted model.
 
-A program ends with one line of JSON: what the tools did, the runs that otel_chloe saw, and the spans with its marks.
+A program plays several scenarios, one after another, and writes a line of JSON for each: what the tools did, the runs
+that otel_chloe saw, and the spans with its marks.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -28,12 +30,13 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from scripted_model import ScriptedModel
+from scripted_model import SCRIPTS, ScriptedModel
 
 import otel_chloe
 from otel_chloe.cli.json_lines import run_object
 
 AGENT = "site_doctor"
+HELPER = "restarter"
 PROMPT = "shop.example does not answer. Mend it."
 PURPOSE = "You keep sites up. Check first, then mend."
 RULES = {
@@ -44,7 +47,8 @@ RULES = {
                 "mustNotCall": ["delete_site"],
                 "atMostOnce": ["restart_site"],
             }
-        }
+        },
+        HELPER: {"calls": {"mustCall": ["restart_site"]}},
     }
 }
 
@@ -86,43 +90,77 @@ class Ledger:
 
         return [check_site, restart_site, delete_site, flaky_check]
 
+    def tool(self, name: str) -> Callable[[str], str]:
+        """One of them."""
+        return next(tool for tool in self.tools() if tool.__name__ == name)
+
     error: type[Exception] = ValueError
     """What a tool raises so that the framework tells the model of it."""
 
 
 class Stage:
-    """Where one program plays: ``scenario`` names the script, ``stream`` whether the model's words come in pieces."""
+    """Where a program plays one scenario: ``name`` is its script; with ``stream`` the model's words come in pieces."""
 
-    def __init__(self, scenario: str, *, stream: bool) -> None:
-        self.scenario, self.stream = scenario, stream
-        self.model = f"gpt-scripted-{scenario}"
+    def __init__(self, scenario: str, url: str, delegation: str, error: type[Exception] | None) -> None:
+        self.scenario, self.url, self.delegation = scenario, url, delegation
+        self.name, _, how = scenario.partition(" ")
+        self.stream = how == "stream"
+        self.model = f"gpt-scripted-{self.name}"
+        self.helper = f"gpt-scripted-{HELPER}"
         self.ledger = Ledger()
+        if error is not None:
+            self.ledger.error = error
+
+    @property
+    def hands_on(self) -> bool:
+        """Whether the agent has another one to do the work."""
+        return self.name == "handoff"
+
+    def tools(self) -> list[Callable[[str], str]]:
+        """What the agent itself has."""
+        return [self.ledger.tool("check_site")] if self.hands_on else self.ledger.tools()
+
+
+class Theatre:
+    """The process: a provider, otel_chloe attached to it, and what came of each scenario."""
+
+    def __init__(self) -> None:
         self.exporter = InMemorySpanExporter()
         self.provider = TracerProvider(resource=Resource.create({"service.name": "frameworks"}))
-        self.runs: dict[tuple[Any, Any], Any] = {}
+        self.marks: list[tuple[Any, Any]] = []
         trace.set_tracer_provider(self.provider)
-        self.attachment = otel_chloe.attach(RULES, on_mark=self._marked)
+        self.attachment = otel_chloe.attach(RULES, on_mark=lambda run, outcome: self.marks.append((run, outcome)))
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
 
-    def _marked(self, run: Any, outcome: Any) -> None:
-        self.runs.setdefault((run.trace_id, run.span_id), (run, []))[1].append((run, outcome))
-
-    def tell(self, output: Any) -> None:
-        """Print what happened, for who started the program."""
+    def play(self, program: Callable[[Stage], Any], stage: Stage) -> dict[str, Any]:
+        """What a scenario came to."""
+        output = raised = None
+        try:
+            output = program(stage)
+        except Exception:  # noqa: BLE001 - the test shows it, beside the spans
+            raised = traceback.format_exc()
         self.attachment.flush(30)
         stats = self.attachment.stats()
         told = {
+            "scenario": stage.scenario,
             "output": output,
-            "ledger": self.ledger.calls,
-            "runs": [run_object("live", run, outcomes, explain=False) for run, outcomes in self.runs.values()],
-            "counted": stats.get("runs", 0),
-            "errors": {name: count for name, count in stats.items() if name.startswith("errors.")},
+            "raised": raised,
+            "delegation": stage.delegation,
+            "ledger": stage.ledger.calls,
+            "runs": self._runs(),
+            "errors": {name: count for name, count in stats.items() if name.startswith("errors.") and count},
             "spans": [_span(span) for span in self.exporter.get_finished_spans()],
         }
-        print(json.dumps(told, default=str), flush=True)
-        self.attachment.detach()
-        sys.stdout.flush()
-        os._exit(0)  # some leave threads that never end
+        self.marks.clear()
+        self.exporter.clear()
+        return told
+
+    def _runs(self) -> list[dict[str, Any]]:
+        """The runs, each with its marks; those of agents below another's count as runs of their own here."""
+        found: dict[Any, tuple[Any, list[Any]]] = {}
+        for run, outcome in self.marks:
+            found.setdefault((run.trace_id, run.span_id, run.agent), (run, []))[1].append((run, outcome))
+        return [run_object("live", run, outcomes, explain=False) for run, outcomes in found.values()]
 
 
 def _span(span: Any) -> dict[str, Any]:
@@ -135,8 +173,25 @@ def _span(span: Any) -> dict[str, Any]:
     }
 
 
-def play(program: Callable[[Stage, str], Any]) -> None:
-    """Run a program with the scenario that the command line names: ``program(stage, url) -> output``."""
-    with ScriptedModel() as model:
-        stage = Stage(sys.argv[1], stream=sys.argv[2:] == ["stream"])
-        stage.tell(program(stage, model.url))
+def play(
+    program: Callable[[Stage], Any],
+    *,
+    delegation: tuple[str, dict[str, Any]],
+    instrument: Callable[[TracerProvider], object] = lambda _: None,
+    error: type[Exception] | None = None,
+) -> None:
+    """Play the scenarios that the command line names, after the file to write to.
+
+    ``delegation`` is the call by which a model has the other agent do something.
+    """
+    SCRIPTS["handoff"].insert(1, [delegation])
+    path, *scenarios = sys.argv[1:]
+    theatre = Theatre()
+    instrument(theatre.provider)
+    with ScriptedModel() as model, open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - a path as it was given
+        for scenario in scenarios:
+            told = theatre.play(program, Stage(scenario, model.url, delegation[0], error))
+            print(json.dumps(told, default=str), file=file, flush=True)
+    theatre.attachment.detach()
+    sys.stdout.flush()
+    os._exit(0)  # some leave threads that never end
