@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from otel_chloe.conventions.builder import REPR, Builder
+from otel_chloe.conventions.message_parts import REPR, MessageParts
 from otel_chloe.conventions.salvage import CUT_TYPES, CutObject, salvaged
 from otel_chloe.conventions.values import CUT, mapping, sequence, structure, text
 from otel_chloe.part import UNSEEN, CallResponse, Message
@@ -64,7 +64,7 @@ def _message(item: object) -> Message | None:
     if said is not None:
         return said
     body = found
-    builder = Builder()
+    builder = MessageParts()
     if not _OTEL_MESSAGE.issuperset(found):
         body = _body(found)
         builder.item(body)

@@ -11,7 +11,7 @@ from otel_chloe.conventions.values import CUT, literal, mapping, sequence, struc
 from otel_chloe.part import CallRequest, CallResponse
 
 
-class Builder:
+class MessageParts:
     """Collects what the parts of one message hold."""
 
     __slots__ = ("requests", "responses", "texts")
@@ -131,25 +131,25 @@ def _result(content: object) -> Any:
 
 
 _PARTS: Final = {
-    "text": Builder.text_part,
-    "input_text": Builder.text_part,
-    "output_text": Builder.text_part,
-    "tool_call": Builder.call_part,
-    "server_tool_call": Builder.call_part,
-    "tool_use": Builder.call_part,
-    "function_call": Builder.call_part,
-    "tool_call_response": Builder.response_part,
-    "server_tool_call_response": Builder.response_part,
-    "tool_result": Builder.response_part,
-    "function_call_output": Builder.response_part,
+    "text": MessageParts.text_part,
+    "input_text": MessageParts.text_part,
+    "output_text": MessageParts.text_part,
+    "tool_call": MessageParts.call_part,
+    "server_tool_call": MessageParts.call_part,
+    "tool_use": MessageParts.call_part,
+    "function_call": MessageParts.call_part,
+    "tool_call_response": MessageParts.response_part,
+    "server_tool_call_response": MessageParts.response_part,
+    "tool_result": MessageParts.response_part,
+    "function_call_output": MessageParts.response_part,
 }
 
 _SHAPES: Final = (
-    ("toolUse", Builder.shaped_call),
-    ("function_call", Builder.shaped_call),
-    ("tool_call", Builder.shaped_call),
-    ("toolResult", Builder.shaped_response),
-    ("function_response", Builder.shaped_response),
-    ("tool_call_result", Builder.shaped_response),
-    ("text", Builder.shaped_text),
+    ("toolUse", MessageParts.shaped_call),
+    ("function_call", MessageParts.shaped_call),
+    ("tool_call", MessageParts.shaped_call),
+    ("toolResult", MessageParts.shaped_response),
+    ("function_response", MessageParts.shaped_response),
+    ("tool_call_result", MessageParts.shaped_response),
+    ("text", MessageParts.shaped_text),
 )
