@@ -19,7 +19,7 @@ from replay import never_ended, outlived
 from otel_chloe.cli.json_lines import run_object
 from otel_chloe.config import load_rules
 from otel_chloe.conventions import kind_of
-from otel_chloe.part import MODEL
+from otel_chloe.part import CHAIN, MODEL, Kind
 from otel_chloe.recording import read_spans
 from otel_chloe.scorers import outcomes
 
@@ -131,8 +131,8 @@ def test_the_mark_on_the_agent_span_is_the_events(recording, told, endless):
         if span is None and endless:
             continue
         assert span is not None
-        if is_model_call(span):
-            continue  # its run was stitched of model calls: its marks are in events alone
+        if kind_at_end(span) in (MODEL, CHAIN):
+            continue  # a run stitched of model calls, or a chain that a tool started: its marks are in events alone
         said = span.attributes or {}
         if event["span_id"] in late and said.get("chloe.calls.state") in {None, "unscored"}:
             continue  # what ended after it could yet change the score
@@ -145,9 +145,9 @@ def test_the_mark_on_the_agent_span_is_the_events(recording, told, endless):
         assert said.get("chloe.calls.reason") == event["gen_ai.evaluation.explanation"][:1_024], span.name
 
 
-def is_model_call(span: ReadableSpan) -> bool:
-    """Whether a span is a model call by itself."""
-    return kind_of(span.attributes or {}, span.name, span.instrumentation_scope.name)[0] is MODEL
+def kind_at_end(span: ReadableSpan) -> Kind:
+    """What a span is by itself."""
+    return kind_of(span.attributes or {}, span.name, span.instrumentation_scope.name)[0]
 
 
 def test_only_agent_spans_with_an_event_are_scored(told):

@@ -7,6 +7,8 @@ import threading
 import warnings
 
 import pytest
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from own_scorers import Gate, until
 
 from otel_chloe.mark import Failed, Mark, Outcome, Unscored
@@ -204,6 +206,9 @@ def test_who_waits_for_what_is_open_does_not_come_before_the_outcomes_were_told(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_child_that_comes_back_ends_and_nobody_need_have_told_of_the_fork(threads):
+    """Also where a fork starts threads in it, as it does with the SDK's batches."""
+    batches = BatchSpanProcessor(InMemorySpanExporter())
+
     def forks() -> list[Outcome]:
         if (pid := os.fork()) == 0:
             return []
@@ -215,6 +220,7 @@ def test_a_child_that_comes_back_ends_and_nobody_need_have_told_of_the_fork(thre
         assert job.wait(20)
 
     assert job.outcomes == [MARK]
+    batches.shutdown()
 
 
 def test_what_is_done_with_the_outcomes_takes_none_of_the_scorers_time(threads, clock):

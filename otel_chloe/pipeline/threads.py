@@ -214,17 +214,19 @@ class ScorerThreads:
         return True
 
     def _run(self, queue: SimpleQueue[Job]) -> None:
-        turns = self._turns
+        turns, pid = self._turns, os.getpid()
         while self._is_here(queue):
             job = queue.get()
             if turns.begins(job, self._share_of(MOST_THREADS)):
                 in_own_context(self._do, job, queue)
                 turns.ended(job)
+        if os.getpid() != pid:
+            os._exit(0)  # it would live on where something has started a thread in it, as the SDK's batches do
 
     def _is_here(self, queue: SimpleQueue[Job]) -> bool:
         """Whether this is the process that the queue is of: user code may fork on a thread, and the child come back.
 
-        It has no part in this, and ends with its only thread.
+        It has no part in this, and ends.
         """
         return queue is self._queue and os.getpid() == self._pid
 
