@@ -61,6 +61,25 @@ def test_arguments_that_were_cut_are_not_known():
     assert arguments('{"site": "shop.example", "reason": "it is do') is None
 
 
+@pytest.mark.parametrize(
+    ("scope", "way", "told", "output"),
+    [
+        ("openinference.instrumentation.dspy", "finish", "Completed.", None),
+        ("openinference.instrumentation.smolagents", "final_answer", "It is up again.", "It is up again."),
+    ],
+)
+def test_without_its_answer_a_run_ends_with_what_its_way_to_finish_was_given(
+    scope: str, way: str, told: str, output: str | None
+):
+    """Only where that is the answer: DSPy's says "Completed." at the end of every run."""
+    spans = Spans()
+    cut = {"openinference.span.kind": "AGENT", "output.value": '{"trajectory": {"thought_0": "I sh'}
+    agent = spans.add("ReAct", cut, scope=scope)
+    spans.tool(way, "c1", result=told, under=agent, scope=scope)
+
+    assert (spans.run().output, names(spans.run())) == (output, [])
+
+
 def test_a_conversation_that_was_cut_has_no_last_message():
     talk = json.dumps([user("Hello"), assistant("Hi"), user("Fix the site, which is very slow")])
     cut = messages(talk[:-20])
