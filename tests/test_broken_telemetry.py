@@ -158,6 +158,19 @@ def test_a_value_of_another_type_is_no_name_and_no_message(odd: Any):
     assert (run.prompt, run.output, names(run)) == ("Fix it.", "Done.", [])
 
 
+@pytest.mark.parametrize("scope", ["openinference.instrumentation.autogen_agentchat", OTHER_SCOPE])
+def test_a_tool_that_autogen_did_not_find_failed_whatever_became_of_the_message_that_says_so(scope: str):
+    """The span's own status is OK. Another framework's tool may have any result."""
+    spans = Spans()
+    ops = spans.agent("ops", asked="Fix it.", told="Done.")
+    said = {"openinference.span.kind": "TOOL", "tool.name": "wipe", "input.value": '{"site": "a"}'}
+    for about in ("wipe", "other"):
+        told = f"Error: tool '{about}' not found in any workbench"
+        spans.add("ops.wipe", {**said, "output.value": told}, under=ops, scope=scope)
+
+    assert [call.ok for call in spans.run().tool_calls] == [scope == OTHER_SCOPE, True]
+
+
 # --- large and deep --------------------------------------------------------------------------------------------------
 
 DEEP = ("[" * 10_000, "[" * 10_000 + "]" * 10_000, '{"a":' * 10_000, '{"a":' * 10_000 + "1" + "}" * 10_000)
