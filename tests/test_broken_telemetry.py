@@ -171,6 +171,17 @@ def test_a_tool_that_autogen_did_not_find_failed_whatever_became_of_the_message_
     assert [call.ok for call in spans.run().tool_calls] == [scope == OTHER_SCOPE, True]
 
 
+def test_a_tool_that_lost_its_name_is_not_called_as_llamaindex_calls_its_class():
+    """The message that asked for it still tells of the call, by its name: so it is not told twice."""
+    asks = assistant(None, [("check_site", "c1")])
+    spans = model_says(json.dumps([asks]))
+    lost = {"openinference.span.kind": "TOOL", "output.value": "up"}
+    spans.add("FunctionTool.acall", lost, under=spans.all[0], scope="openinference.instrumentation.llama_index")
+    spans.model("Done.", asked=[user("Fix it."), asks, response("c1")], under=spans.all[0])
+
+    assert names(spans.run()) == ["check_site"]
+
+
 # --- large and deep --------------------------------------------------------------------------------------------------
 
 DEEP = ("[" * 10_000, "[" * 10_000 + "]" * 10_000, '{"a":' * 10_000, '{"a":' * 10_000 + "1" + "}" * 10_000)

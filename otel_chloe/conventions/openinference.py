@@ -77,11 +77,16 @@ def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | Non
 _TOOL_LINE: Final = re.compile(r"^Tool Name: (.+)$", re.MULTILINE)
 
 
+_TOOL_CLASS: Final = "FunctionTool."
+"""LlamaIndex calls the spans of all tools by their class."""
+
+
 def _tool_name(attributes: Mapping[str, Any], span_name: str) -> str | None:
     described = _TOOL_LINE.match(text(attributes.get("tool.description")) or "")
     if described:
         return described.group(1).strip()
-    return text(attributes.get("tool.name")) or _without_method(span_name)
+    named = text(attributes.get("tool.name"))
+    return named or (None if span_name.startswith(_TOOL_CLASS) else _without_method(span_name))
 
 
 def _without_method(span_name: str) -> str:
