@@ -62,8 +62,8 @@ def says_what(key: str) -> bool:
 
 
 def is_words(key: str) -> bool:
-    """Whether an attribute is what somebody said, whatever it looks like."""
-    return key.endswith((".content", ".text"))
+    """Whether an attribute is what somebody said, whatever it looks like. ``final_result`` is Pydantic AI's answer."""
+    return key.endswith((".content", ".text")) or key == "final_result"
 
 
 def _said_by(pair: Raw | None) -> list[str]:
@@ -163,7 +163,7 @@ def redacted_inside(rng: random.Random, case: Case) -> Effect:
             holder, key = rng.choice(found)
             holder[key] = rng.choice(MARKS)
             pair["value"]["stringValue"] = json.dumps(value)
-    return Effect("redacted inside")
+    return Effect("redacted inside", said=_said_by(pair))  # an answer may be JSON itself: a mark is a part of it then
 
 
 ODD: Final[tuple[Any, ...]] = (
@@ -302,10 +302,14 @@ def remote(rng: random.Random, case: Case) -> Effect:
 
 
 def lengthened(rng: random.Random, case: Case) -> Effect:
-    """Spans of nobody's stand between a span and its parent."""
+    """Spans of nobody's stand between a span and its parent.
+
+    A span that was alone in its trace is of no run where it is a tool's; below another span it is.
+    """
     span = rng.choice(case.raw())
     resource, _, _ = case.spans[0]
     above = span.get("parentSpanId") or ""
+    alone = sum(each["traceId"] == span["traceId"] for each in case.raw()) == 1
     for number in range(rng.choice((1, 30, 300))):
         step = {
             **{key: span[key] for key in ("traceId", "startTimeUnixNano", "endTimeUnixNano")},
@@ -316,7 +320,7 @@ def lengthened(rng: random.Random, case: Case) -> Effect:
         case.spans.append((resource, {"name": "wrapper"}, step))
         above = step["spanId"]
     span["parentSpanId"] = above
-    return Effect("lengthened", whole=False)
+    return Effect("lengthened", whole=False, lies=alone)
 
 
 def renamed(rng: random.Random, case: Case) -> Effect:

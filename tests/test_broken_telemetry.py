@@ -61,6 +61,25 @@ def test_arguments_that_were_cut_are_not_known():
     assert arguments('{"site": "shop.example", "reason": "it is do') is None
 
 
+@pytest.mark.parametrize(
+    ("scope", "way", "told", "output"),
+    [
+        ("openinference.instrumentation.dspy", "finish", "Completed.", None),
+        ("openinference.instrumentation.smolagents", "final_answer", "It is up again.", "It is up again."),
+    ],
+)
+def test_without_its_answer_a_run_ends_with_what_its_way_to_finish_was_given(
+    scope: str, way: str, told: str, output: str | None
+):
+    """Only where that is the answer: DSPy's says "Completed." at the end of every run."""
+    spans = Spans()
+    cut = {"openinference.span.kind": "AGENT", "output.value": '{"trajectory": {"thought_0": "I sh'}
+    agent = spans.add("ReAct", cut, scope=scope)
+    spans.tool(way, "c1", result=told, under=agent, scope=scope)
+
+    assert (spans.run().output, names(spans.run())) == (output, [])
+
+
 def test_a_conversation_that_was_cut_has_no_last_message():
     talk = json.dumps([user("Hello"), assistant("Hi"), user("Fix the site, which is very slow")])
     cut = messages(talk[:-20])
@@ -137,6 +156,30 @@ def test_a_value_of_another_type_is_no_name_and_no_message(odd: Any):
     run = spans.run()
 
     assert (run.prompt, run.output, names(run)) == ("Fix it.", "Done.", [])
+
+
+@pytest.mark.parametrize("scope", ["openinference.instrumentation.autogen_agentchat", OTHER_SCOPE])
+def test_a_tool_that_autogen_did_not_find_failed_whatever_became_of_the_message_that_says_so(scope: str):
+    """The span's own status is OK. Another framework's tool may have any result."""
+    spans = Spans()
+    ops = spans.agent("ops", asked="Fix it.", told="Done.")
+    said = {"openinference.span.kind": "TOOL", "tool.name": "wipe", "input.value": '{"site": "a"}'}
+    for about in ("wipe", "other"):
+        told = f"Error: tool '{about}' not found in any workbench"
+        spans.add("ops.wipe", {**said, "output.value": told}, under=ops, scope=scope)
+
+    assert [call.ok for call in spans.run().tool_calls] == [scope == OTHER_SCOPE, True]
+
+
+def test_a_tool_that_lost_its_name_is_not_called_as_llamaindex_calls_its_class():
+    """The message that asked for it still tells of the call, by its name: so it is not told twice."""
+    asks = assistant(None, [("check_site", "c1")])
+    spans = model_says(json.dumps([asks]))
+    lost = {"openinference.span.kind": "TOOL", "output.value": "up"}
+    spans.add("FunctionTool.acall", lost, under=spans.all[0], scope="openinference.instrumentation.llama_index")
+    spans.model("Done.", asked=[user("Fix it."), asks, response("c1")], under=spans.all[0])
+
+    assert names(spans.run()) == ["check_site"]
 
 
 # --- large and deep --------------------------------------------------------------------------------------------------

@@ -36,6 +36,8 @@ from otel_chloe.semconv import CHLOE_EXPECTED
 NO_TOOL_SPANS = ("opentelemetry.instrumentation.crewai", "genai.smolagents")
 """Scopes of instrumentations that make agent spans and neither tool nor model spans."""
 _WORK = (AGENT, MODEL, TOOL, HANDOFF)
+_ANSWERING = frozenset({"final_answer"})
+"""Frameworks' own ways to finish (pseudo tools) that are given the answer. Others only say that it is over."""
 MOST_LEVELS = 1_000
 """Agents above an agent that has a sub-run of its own."""
 
@@ -209,10 +211,10 @@ class Builder:
         return answer if answer is not None else self._finished(last)
 
     def _finished(self, agent: Part | None) -> str | None:
-        """What a framework's own way to finish (a pseudo tool) was given as the answer."""
+        """What a framework's own way to finish was given as the answer."""
         last = None
         for part in self.forest.below(agent) if agent is not None else ():
-            if part.pseudo and (last is None or part.start > last.start):
+            if part.pseudo in _ANSWERING and (last is None or part.start > last.start):
                 last = part
         told = last.reader.tool(last).result if last is not None else None
         return told if isinstance(told, str) else None

@@ -77,11 +77,16 @@ def name(attributes: Mapping[str, Any], span_name: str, kind: Kind) -> str | Non
 _TOOL_LINE: Final = re.compile(r"^Tool Name: (.+)$", re.MULTILINE)
 
 
+_TOOL_CLASS: Final = "FunctionTool."
+"""LlamaIndex calls the spans of all tools by their class."""
+
+
 def _tool_name(attributes: Mapping[str, Any], span_name: str) -> str | None:
     described = _TOOL_LINE.match(text(attributes.get("tool.description")) or "")
     if described:
         return described.group(1).strip()
-    return text(attributes.get("tool.name")) or _without_method(span_name)
+    named = text(attributes.get("tool.name"))
+    return named or (None if span_name.startswith(_TOOL_CLASS) else _without_method(span_name))
 
 
 def _without_method(span_name: str) -> str:
@@ -98,15 +103,20 @@ def tool(part: Part) -> ToolFacts | None:
     given, value = raw.get("input.value"), raw.get("output.value")
     told = mapping(parsed(value)) or {}
     message = tool_message(told)
-    failed = part.status == ERROR or told.get("is_error") is True or (message or {}).get("status") == "error"
+    failed = told.get("is_error") is True or (message or {}).get("status") == "error" or _was_not_found(part, value)
     return ToolFacts(
         arguments=arguments(given),
         result=told["raw_output"] if "raw_output" in told else result(value),
-        ok=False if failed else None,
+        ok=False if failed or part.status == ERROR else None,
         error=error_text(part),
         call_id=text(raw.get("tool.id")) or text(raw.get("tool_call.id")) or text((message or {}).get("tool_call_id")),
         gaps=(gaps.TRUNCATED,) if parsed(given) is CUT else (),
     )
+
+
+def _was_not_found(part: Part, value: Any) -> bool:
+    """Whether AutoGen had no such tool: its span is OK, and the message that says otherwise may never be sent."""
+    return value == f"Error: tool '{part.name}' not found in any workbench" and "autogen" in part.scope
 
 
 def model(part: Part) -> ModelFacts | None:
