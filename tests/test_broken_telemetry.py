@@ -48,6 +48,9 @@ def test_calls_that_were_asked_for_before_the_cut_are_seen():
     assert names(run) == ["check_site"]
     assert run.tool_calls[0].arguments == {"of": "c1"}
     assert gaps.TRUNCATED in gap_codes(run)
+    assert gaps.NO_TOOL_DATA in gap_codes(run)
+    told = calls(run, {"mustNotCall": ["restart_site"]})
+    assert told.state == "unscored", "there may be a call behind the cut"
 
 
 def test_arguments_that_were_cut_are_not_known():

@@ -243,6 +243,23 @@ def test_scorers_and_a_judge_that_were_not_there_before(path, monkeypatch, tmp_p
         assert sorted(names) == ["calls", "expectations", "long"]
 
 
+def test_a_scorer_that_was_slow_still_is(path, monkeypatch, tmp_path):
+    (tmp_path / "slow_scorers.py").write_text("import time\ndef late(output):\n    time.sleep(0.05)\n    return True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    scorers = {"scorers": ["slow_scorers:late"]}
+    write(path, site_doctor={**CHECK, **scorers})
+    with App(path, settings=OFTEN) as app:
+        app.run("check_site")
+        assert app.processor.slow_scorers == ["late"]
+        reloaded(app, path, site_doctor={**RESTART, **scorers})
+        app.exporter.clear()
+
+        app.run("check_site")
+
+        assert "chloe.late.passed" not in app.marks()
+        assert app.processor.slow_scorers == ["late"]
+
+
 def test_scorers_that_the_program_gave_stay(path):
     with App(path, settings=OFTEN, scorers=[lambda output: len(output) > 3]) as app:
         app.run("check_site")

@@ -20,6 +20,7 @@ from otel_chloe.assembly.modelcalls import (
     asked_unseen,
     final_answer,
     first_prompt,
+    is_cut,
     model_calls,
 )
 from otel_chloe.assembly.runs import Group
@@ -263,7 +264,7 @@ class Builder:
         self._gaps_read(facts)
         if not self.complete:
             self.gap(gaps.ROOT_MISSING if self.group.root is None else gaps.CUT_SHORT)
-        if not calls and self._says_nothing_of_tools():
+        if self._hides_calls(calls):
             self.gap(gaps.NO_TOOL_DATA)
         far = ran_elsewhere(self.forest, self.group.parts, self.models)
         if far is not None:
@@ -305,8 +306,12 @@ class Builder:
         told_of = (part.reader.tool(part) for part in self.tools)
         return any(tool.arguments is not None or tool.result is not None for tool in told_of)
 
-    def _says_nothing_of_tools(self) -> bool:
-        """Whether the spans of this run could not have told of a tool call."""
+    def _hides_calls(self, calls: Sequence[ToolCall]) -> bool:
+        """Whether the spans of this run could not have told of a tool call, or of one behind the cut of an answer."""
+        if not self.tools and any(is_cut(call.facts.output) for call in self.calls):
+            return True
+        if calls:
+            return False
         if any(any(scope in p.scope for scope in NO_TOOL_SPANS) for p in self.group.agents):
             return not self.models
         return bool(self.models) and any(asked_unseen(call) for call in self.calls)

@@ -114,14 +114,15 @@ class _Asked:
                             self._askers.setdefault(request.id, number)
 
     def join(self, tool: Part) -> bool:
-        """Give a tool span to the run that asked for it: by call id, or, for MCP, by the call it serves."""
-        served = next((number for number, call in self._served(tool) if _holds(call, tool)), None)
-        numbers = [number for number in (served, self._number(tool)) if number is not None]
-        if numbers:
-            self._groups[min(numbers)].parts.append(tool)
-            if served != min(numbers):
-                self._calls.setdefault(tool.short_name, []).append((min(numbers), tool))
-        return bool(numbers)
+        """Give a tool span to the run that asked for it: by call id, else, for MCP, by the call it serves."""
+        number = self._number(tool)
+        if number is not None:
+            self._calls.setdefault(tool.short_name, []).append((number, tool))
+        else:
+            number = next((number for number, call in self._served(tool) if _holds(call, tool)), None)
+        if number is not None:
+            self._groups[number].parts.append(tool)
+        return number is not None
 
     def by(self, tool: Part) -> Group | None:
         """The run whose model asked for a call, by its id."""

@@ -234,7 +234,7 @@ class Annotating:
                 for each in batch:
                     each.alone = True
             else:
-                self._failed += 1
+                self._failed += not answer.by_one  # of one alone: the others may be taken
                 self._not_taken(batch, answer)
             self._changed.notify_all()
         self._health.write_log()

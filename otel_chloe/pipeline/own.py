@@ -79,7 +79,13 @@ class OwnScorers:
         """Asks the scorers of other rules, too; those of the rules before are asked about the runs that are open."""
         held = {id(each.scorer): each.scorer for of in (self._rules, rules) for each in of.scorers}
         known = {number: scorer for number, scorer in self._slow.copy().items() if number in held}
-        late = {n: each for n, each in held.items() if isinstance(each, CodeScorer) and is_async(each)}
+        # A scorer that was slow under the rules before is, under a new name of its object.
+        slow = {(each.name, each.function) for each in known.values() if isinstance(each, CodeScorer)}
+        late = {
+            n: each
+            for n, each in held.items()
+            if isinstance(each, CodeScorer) and (is_async(each) or (each.name, each.function) in slow)
+        }
         self._rules, self._slow = rules, {**known, **late}
         self._later = bool(self._slow)
         self.threads.scorers = len({each.name for each in held.values() if isinstance(each, CodeScorer)})

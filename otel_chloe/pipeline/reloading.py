@@ -48,7 +48,7 @@ class Reloading:
             if found is None:
                 return
             self._take(found)
-        except Exception as error:  # noqa: BLE001 - scorers are imported anew, and they are anybody's code
+        except Exception as error:  # noqa: BLE001 - scorers are looked up anew, and they are anybody's code
             self._health.error(NOT_RELOADED)
             what = str(error) if isinstance(error, ConfigError) else repr(error)
             self._health.warn(f"The rules file has changed, and cannot be taken. The rules from before hold.\n{what}")

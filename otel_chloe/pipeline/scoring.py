@@ -177,12 +177,17 @@ class Pipeline:
     # --- called by the application -----------------------------------------------------------------------------------
 
     def flush(self, timeout_s: float) -> bool:
-        """Closes what is finished, and sends its marks out. True at once where nothing was ever seen."""
+        """Closes what is finished, and sends its marks out. True at once where nothing was ever seen.
+
+        A Phoenix that is away makes no flush fail: older SDKs would not ask the exporters that come after us.
+        """
         if not self._seen:
             return True
         until = monotonic() + timeout_s
         done = self.worker.flush(timeout_s)
-        return done and (self._annotating is None or self._annotating.wait(until - monotonic()))
+        if self._annotating is not None:
+            self._annotating.wait(until - monotonic())
+        return done
 
     def shutdown(self) -> bool:
         """Closes everything, sends its marks out, and ends the worker."""

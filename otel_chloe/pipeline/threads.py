@@ -219,9 +219,9 @@ class ScorerThreads:
             job = queue.get()
             if turns.begins(job, self._share_of(MOST_THREADS)):
                 in_own_context(self._do, job, queue)
+                if os.getpid() != pid:
+                    os._exit(0)  # it would live on where something has started a thread in it, as the SDK's batches do
                 turns.ended(job)
-        if os.getpid() != pid:
-            os._exit(0)  # it would live on where something has started a thread in it, as the SDK's batches do
 
     def _is_here(self, queue: SimpleQueue[Job]) -> bool:
         """Whether this is the process that the queue is of: user code may fork on a thread, and the child come back.

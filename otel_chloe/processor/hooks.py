@@ -287,11 +287,11 @@ class ScoringSpanProcessor(SpanProcessor):
 
     def _follow(self, rules: Rules) -> None:
         """Has the hooks go by these rules, for the trees that begin from now on."""
+        pipeline = self._pipeline
+        self._marks = SpanMarks(rules, self._chosen, self._assembler, pipeline.health, self._guard, pipeline.own)
         going = {tree.scored_by for tree in self._assembler.trees.copy().values() if tree.scored_by is not None}
         self._forbidden = forbidden_names(rules).union(*(forbidden_names(each.rules) for each in going))
         self._harmless: set[str | None] = set()
-        pipeline = self._pipeline
-        self._marks = SpanMarks(rules, self._chosen, self._assembler, pipeline.health, self._guard, pipeline.own)
         if pipeline.asks:
             self._first = self._first_of_others  # type: ignore[method-assign]  # others pay nothing for the question
 

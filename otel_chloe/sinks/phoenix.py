@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from otel_chloe import semconv
@@ -93,15 +94,23 @@ def poster(url: str, environ: Mapping[str, str] = os.environ) -> Post:
 def _posted(address: str, headers: Mapping[str, str], body: bytes) -> Answer:
     from http.client import HTTPException  # the network's modules: only for who has a Phoenix
     from urllib.error import HTTPError
-    from urllib.request import Request, urlopen
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class Stay(HTTPRedirectHandler):
+        """Goes nowhere else: what was posted would be lost on the way, and the key told to whoever stands there."""
+
+        def redirect_request(self, *_: Any) -> None:
+            return None
 
     try:
         # The scheme was looked at when the setting was: http or https.
-        with urlopen(Request(address, body, dict(headers)), timeout=_TIMEOUT) as answer:  # noqa: S310
+        with build_opener(Stay).open(Request(address, body, dict(headers)), timeout=_TIMEOUT) as answer:  # noqa: S310
             answer.read()
     except HTTPError as error:
-        with error:
-            return _refused(error.code, error.read(_SAID_LIMIT).decode(errors="replace"))
+        said = ""
+        with error, suppress(OSError, HTTPException):
+            said = error.read(_SAID_LIMIT).decode(errors="replace")
+        return _refused(error.code, said)
     except (OSError, HTTPException) as error:
         return Answer(taken=False, again=True, said=f"{type(error).__name__}: {error}")
     return Answer(taken=True)
