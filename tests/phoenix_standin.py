@@ -91,6 +91,8 @@ class StandIn:
                 if hangs_up:
                     return
                 self.send_response(code)
+                if 300 <= code < 400:
+                    self.send_header("location", standin.url)
                 self.end_headers()
                 self.wfile.write(b'{"data": []}' if code == 200 else b"said no")
 
