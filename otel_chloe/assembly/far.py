@@ -31,9 +31,12 @@ def ran_elsewhere(forest: Forest, parts: Sequence[Part], models: Sequence[Part])
     for part in parts:
         if part.kind is not AGENT or not (part.client or models) or part.scope.startswith(_HERE):
             continue
-        below = list(forest.below(part))
-        if any(each.kind in _WORK for each in below):
-            continue
-        if part.client or any(each.foreign for each in below):
-            return part
+        away = part.client
+        for each in forest.below(part):
+            if each.kind in _WORK:
+                break
+            away = away or each.foreign
+        else:
+            if away:
+                return part
     return None

@@ -1,7 +1,7 @@
 """Messages of a conversation, in any of the shapes that instrumentations write, as one shape.
 
 Known by shape, not by name: OTel GenAI parts, OpenAI chat and Responses items, Anthropic and Bedrock blocks, Gemini
-parts, LangChain (plain, ``data`` and ``lc`` envelopes), Haystack. What is not understood is left out.
+parts, LangChain (plain, ``data`` and ``lc`` envelopes), Haystack. What is not understood stands as UNSEEN.
 """
 
 from __future__ import annotations
