@@ -1,7 +1,7 @@
 """The SpanProcessor that is attached to an instrumented agent: what the SDK calls, on the application's threads.
 
-The hooks never raise, wait for scorers of the user's alone, and take no lock: a garbage-collection finaliser or a signal
-handler may end another span while a hook runs, on the same thread.
+The hooks never raise, wait for scorers of the user's alone, and take no lock: a garbage-collection finaliser or a
+signal handler may end another span while a hook runs, on the same thread.
 """
 
 # pyright: reportPrivateUsage=false
