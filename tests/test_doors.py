@@ -1,6 +1,6 @@
 """Every door, one truth: a recording gives the same runs and marks in process, offline, and in any order of its spans.
 
-``OTEL_CHLOE_CORPUS`` names a folder with more recordings, each with its ``.events.jsonl`` beside it.
+``CHLOE_CORPUS`` names a folder with more recordings, each with its ``.events.jsonl`` beside it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from otel_chloe.part import CHAIN, MODEL, Kind
 from otel_chloe.recording import read_spans
 from otel_chloe.scorers import outcomes
 
-CORPUS = os.environ.get("OTEL_CHLOE_CORPUS")
+CORPUS = os.environ.get("CHLOE_CORPUS")
 RECORDINGS = sorted(SPANS.glob("**/*.otlp.jsonl")) + (sorted(Path(CORPUS).glob("**/*.otlp.jsonl")) if CORPUS else [])
 SHUFFLES = 3
 

@@ -99,7 +99,7 @@ def _posted(address: str, headers: Mapping[str, str], body: bytes) -> Answer:
     class Stay(HTTPRedirectHandler):
         """Goes nowhere else: what was posted would be lost on the way, and the key told to whoever stands there."""
 
-        def redirect_request(self, *_: Any) -> None:
+        def redirect_request(self, *_: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
             return None
 
     try:
