@@ -73,15 +73,14 @@ async def fetch(what, content, settings):
 
 
 async def inherits(what, content, settings):
-    return str([end for end in range(3, 64) if is_open(end) and os.get_inheritable(end)])
+    return str([end for end in range(3, 64) if is_inherited(end)])
 
 
-def is_open(end):
+def is_inherited(end):
     try:
-        os.fstat(end)
-    except OSError:
+        return os.get_inheritable(end)
+    except OSError:  # it is not open, or not any more: other threads close theirs meanwhile
         return False
-    return True
 
 
 async def die(what, content, settings):
