@@ -229,3 +229,20 @@ def test_what_is_left_of_runs_that_were_open_together_is_their_ids(many):
         processor.shutdown()
 
     assert left / many <= 400
+
+
+def test_more_runs_than_can_be_scored_are_left_alone_and_counted(monkeypatch):
+    """Where agents keep the worker from its work, what is held has a limit all the same."""
+    with App(BELOW, settings={"max_open_runs": 1}, errors=3) as app:
+        with monkeypatch.context() as busy:
+            busy.setattr(app.processor._pipeline, "wake", lambda: None)
+            spans = [app.start_agent() for _ in range(1_005)]
+
+        assert app.processor.stats()["runs_open"] == 1_002
+        assert app.processor.stats()["errors.too_many_open_runs"] == 3
+        for span in spans:
+            span.end()
+        app.processor.force_flush()
+        app.exporter.clear()
+        app.run("check_site")
+        assert app.marks()["chloe.calls.passed"] is True

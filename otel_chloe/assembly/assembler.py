@@ -48,7 +48,7 @@ class RunAssembler:
         count: Callable[[str, int], None],
     ) -> None:
         self.limits = limits
-        self._max_bytes, self._max_spans = limits.max_bytes, limits.max_spans
+        self._max_bytes, self._max_spans, self._most_trees = limits.max_bytes, limits.max_spans, limits.most_trees
         self._describe = describe
         self._expand = expand
         self._count = count
@@ -76,6 +76,11 @@ class RunAssembler:
         self.tree_of[tree.root_id] = self.trees[tree.root_id] = tree
         self.traces.add(tree)
         return tree
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for a new tree: they are closed more slowly than they come."""
+        return len(self.trees) >= self._most_trees
 
     def tree_with(self, trace_id: int, span_id: int) -> Tree | None:
         """The tree, still waiting to be closed, in which a span has ended. Only for spans whose parent is over."""

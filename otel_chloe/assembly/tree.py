@@ -25,6 +25,11 @@ class Limits:
     max_open_bytes: int = 256 * 1024 * 1024
     remembered_runs: int = 10_000
 
+    @property
+    def most_trees(self) -> int:
+        """How many trees are kept whatever happens: :meth:`too_many` gives those to close, to who finds the time."""
+        return 2 * self.max_open_runs + 1_000
+
     def passed_by(self, tree: Tree) -> End | None:
         """The limit of its own that a tree went over, if any."""
         if len(tree.parts) > self.max_spans:

@@ -22,6 +22,10 @@ OF_RULES: Final = frozenset({"calls", EXPECTATIONS})
 """Names of scores that are of the rules."""
 
 
+TOO_MANY: Final = "too_many_open_runs"
+"""A root that is left alone, since the worker cannot close runs as fast as they come."""
+
+
 def scorer_rules(scorers: Sequence[object]) -> tuple[ScorerRule, ...]:
     """The user's own scorers as rules. Raises :class:`~otel_chloe.errors.ConfigError` where one is wrong."""
     from otel_chloe.kit import as_scorers  # only for who has scorers of their own

@@ -42,7 +42,7 @@ from otel_chloe.pipeline.context import ours
 from otel_chloe.pipeline.glance import Glance
 from otel_chloe.pipeline.scoring import Forbidden, Full, OnMark, Pipeline
 from otel_chloe.processor import block
-from otel_chloe.processor.given import forbidden_names, looks_like_agent, scorer_rules, sinks_of
+from otel_chloe.processor.given import TOO_MANY, forbidden_names, looks_like_agent, scorer_rules, sinks_of
 from otel_chloe.processor.logs import ContentLogs
 from otel_chloe.processor.marks import SpanMarks
 from otel_chloe.semconv import SCOPE
@@ -99,14 +99,12 @@ class ScoringSpanProcessor(SpanProcessor):
         self._scorers = scorer_rules(scorers) if scorers else ()
         held = self._given.with_scorers(self._scorers)
         self._chosen = chosen = settings_that_hold(held.settings, settings)
-
-        sinks = partial(sinks_of, held, chosen, (tracer_provider, meter_provider, logger_provider))
         self._pipeline = Pipeline(
             held,
             chosen,
             read_open,
             expand,
-            sinks,
+            partial(sinks_of, held, chosen, (tracer_provider, meter_provider, logger_provider)),
             complete=complete,
             redact=redact,
             on_mark=on_mark,
@@ -246,6 +244,9 @@ class ScoringSpanProcessor(SpanProcessor):
             orphan = not trace.get_current_span(parent_context).is_recording()
             if orphan and kind is not AGENT and self._joined(span, parent):
                 return
+        if self._assembler.is_full:
+            self._pipeline.health.error(TOO_MANY)
+            return
         tree = self._assembler.began(span._context, span, orphan=orphan)
         origin = self._origin
         if origin is None or origin.processor is not span._span_processor:
