@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from types import MappingProxyType
 
@@ -67,3 +68,20 @@ def seen(run: Run, tokens: int = BUDGET) -> Shown:
 def texts(shown: Shown) -> list[str]:
     parts = (shown.prompt, shown.said, shown.did, shown.others, shown.agent, shown.error, *shown.cut)
     return [part for part in parts if part is not None]
+
+
+def numbers(shown: Shown) -> list[int]:
+    return [item["number"] for item in json.loads(shown.did) if isinstance(item, dict)]
+
+
+def run_with(where: str, text: str) -> Run:
+    """A run that holds a text in one place."""
+    argument = {"note": text} if where == "argument" else {text: 1} if where == "key" else None
+    call = ToolCall(
+        text if where == "name" else "get",
+        argument,
+        {"rows": [1, text]} if where == "result" else None,
+        error=text if where == "fault" else None,
+    )
+    top = {where: text} if where in ("prompt", "output", "agent", "error") else {}
+    return Run(tool_calls=[call], **top)

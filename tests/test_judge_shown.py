@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from secret_shapes import NAMED, PASSWORDS, SECRETS, private_keys
-from shown_runs import BUDGET, PROSE, RUNS, seen, texts
+from shown_runs import BUDGET, PROSE, RUNS, numbers, run_with, seen, texts
 
 from otel_chloe import Run, ToolCall
 from otel_chloe.judge.redact import Redactor
@@ -18,10 +18,6 @@ from otel_chloe.judge.room import cost
 from otel_chloe.judge.shown import SMALLEST, Shown
 from otel_chloe.judge.trim import trimmed
 from otel_chloe.judge.whole import whole
-
-
-def numbers(shown: Shown) -> list[int]:
-    return [item["number"] for item in json.loads(shown.did) if isinstance(item, dict)]
 
 
 class TestASmallRun:
@@ -222,16 +218,3 @@ def test_numbers_are_looked_at_too():
     shown = seen(Run(tool_calls=[ToolCall("pay", {"card": 4111111111111111, "phone": 5551234567, "n": 12345678901})]))
 
     assert json.loads(shown.did)[0]["input"] == {"card": "<card-1>", "phone": "<phone-1>", "n": 12345678901}
-
-
-def run_with(where: str, text: str) -> Run:
-    """A run that holds a text in one place."""
-    argument = {"note": text} if where == "argument" else {text: 1} if where == "key" else None
-    call = ToolCall(
-        text if where == "name" else "get",
-        argument,
-        {"rows": [1, text]} if where == "result" else None,
-        error=text if where == "fault" else None,
-    )
-    top = {where: text} if where in ("prompt", "output", "agent", "error") else {}
-    return Run(tool_calls=[call], **top)

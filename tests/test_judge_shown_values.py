@@ -13,24 +13,7 @@ from shown_runs import BUDGET, seen
 
 from otel_chloe import Run, ToolCall
 from otel_chloe.judge.redact import Redactor
-from otel_chloe.judge.shown import Shown, show
-
-
-def numbers(shown: Shown) -> list[int]:
-    return [item["number"] for item in json.loads(shown.did) if isinstance(item, dict)]
-
-
-def run_with(where: str, text: str) -> Run:
-    """A run that holds a text in one place."""
-    argument = {"note": text} if where == "argument" else {text: 1} if where == "key" else None
-    call = ToolCall(
-        text if where == "name" else "get",
-        argument,
-        {"rows": [1, text]} if where == "result" else None,
-        error=text if where == "fault" else None,
-    )
-    top = {where: text} if where in ("prompt", "output", "agent", "error") else {}
-    return Run(tool_calls=[call], **top)
+from otel_chloe.judge.shown import show
 
 
 class TestOddValues:

@@ -21,6 +21,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from packages import python_with
 from stack_agent import MET, RULES, TOOLS, run
 
 from otel_chloe import attach
@@ -43,12 +44,7 @@ query ($id: ID!, $by: String) {
 @pytest.fixture(scope="module")
 def python() -> str:
     """The Python of Phoenix's environment."""
-    made = subprocess.run(
-        ["sh", ".ci/packages.sh", "phoenix", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        pytest.fail(f"installing Phoenix: {made.stderr[-2_000:]}")
-    return made.stdout.strip()
+    return python_with("phoenix", PACKAGES)
 
 
 @contextmanager

@@ -6,14 +6,13 @@ looked at, on a receiver on loopback.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from textwrap import dedent
 
 import pytest
 from agent_script import run_script
-from backends import ROOT
 from otlp_receiver import Receiver, said
+from packages import python_with
 
 PACKAGES = ("langfuse==5.0.4", "langsmith[otel]==0.15.1", "traceloop-sdk==0.62.4", "pyyaml")
 
@@ -53,12 +52,7 @@ USED = """
 @pytest.fixture(scope="module")
 def python() -> str:
     """The Python that has the products."""
-    made = subprocess.run(
-        ["sh", ".ci/packages.sh", "products", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        pytest.fail(f"installing the products: {made.stderr[-2_000:]}")
-    return made.stdout.strip()
+    return python_with("products", PACKAGES)
 
 
 @pytest.fixture
