@@ -295,6 +295,22 @@ def test_settings_and_the_judges_limits_need_a_new_start(path, caplog):
         until(lambda: "settings: of the rules file has changed" in caplog.text)
 
 
+def test_of_what_is_as_it_was_at_the_start_or_comes_for_the_first_time_nothing_is_said(path, caplog):
+    lines = {"expectations": {"should": ["says that it is up"]}}
+    with App(path, settings=OFTEN, complete=lambda model, messages: "") as app:
+        app.run("check_site")
+        for settings in ({"settle_s": 5}, {}):
+            write_text(path, json.dumps({"settings": settings, "agents": {"site_doctor": RESTART}}))
+            wanted = load_rules(path).settings
+            until(lambda wanted=wanted: app.processor.rules.settings == wanted)
+        judge = {"model": "test/none", "usd_per_day": 3}
+        write_text(path, json.dumps({"judge": judge, "agents": {"site_doctor": lines}}))
+        until(lambda: app.processor.rules.judged)
+        app.processor.force_flush(0)
+
+    assert caplog.text.count("of the rules file has changed") == 1
+
+
 def test_it_is_looked_at_while_no_run_comes(path, monkeypatch):
     monkeypatch.setattr("otel_chloe.pipeline.scoring.LINGER_S", 0.0)
     with App(path, settings=OFTEN) as app:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -96,7 +96,7 @@ class Pipeline:
         on_mark: OnMark | None = None,
         on_rules: Callable[[Rules], None] | None = None,
     ) -> None:
-        self.rules = rules
+        self.rules = self._at_start = rules
         self.settings = settings
         self.health = Health(monotonic)
         self.assembler = RunAssembler(_limits(settings), describe, expand, self.health.count)
@@ -143,7 +143,9 @@ class Pipeline:
 
     def renew(self, rules: Rules) -> None:
         """Has other rules hold for the trees that begin from now on. Called by the worker."""
-        for key in only_at_start(self.rules, rules):
+        if self._judgements is None:  # the limits of a judge are those of the rules that first ask for one
+            self._at_start = replace(self._at_start, judge=rules.judge)
+        for key in only_at_start(self._at_start, rules):
             self.health.warn(f"{key}: of the rules file has changed. That takes effect when the program starts anew.")
         self._judge_by(rules)
         self._sinks.watch(watched(rules))
